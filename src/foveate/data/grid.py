@@ -32,6 +32,11 @@ def px2_from_deg2(variances_deg2: ArrayLike, px_deg: tuple[float, float] = PUBLI
     return deg2_from_px2(variances_deg2, (1 / px_deg[0], 1 / px_deg[1]))
 
 
+def _check_origin(origin: str) -> None:
+    if origin not in ("bottom", "top"):
+        raise InputError(f"origin = {origin!r}: say 'bottom' or 'top' (where y = 0 lies).")
+
+
 @dataclass(frozen=True)
 class Extent:
     """The rectangle that a picture fills, in degrees of visual angle."""
@@ -46,8 +51,7 @@ class Extent:
             size = getattr(self, name)
             if not (np.isfinite(size) and size > 0):
                 raise InputError(f"{name} = {size}: a picture's size must be a positive number of degrees.")
-        if self.origin not in ("bottom", "top"):
-            raise InputError(f"origin = {self.origin!r}: say 'bottom' or 'top' (where y = 0 lies).")
+        _check_origin(self.origin)
 
     def contains(self, y_deg: ArrayLike, x_deg: ArrayLike) -> np.ndarray:
         """Whether each position lies inside; the edges belong to the picture."""
@@ -67,8 +71,8 @@ class Grid:
         """Refuse grids without cells."""
         for name in ("rows", "columns"):
             count = getattr(self, name)
-            if int(count) != count or count < 1:
-                raise InputError(f"{name} = {count}: a grid needs at least one whole cell on each axis.")
+            if not isinstance(count, int | np.integer) or count < 1:
+                raise InputError(f"{name} = {count}: a grid has a whole number of cells on each axis, at least one.")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -103,11 +107,12 @@ class Grid:
 
     def cell_of(self, y_deg: ArrayLike, x_deg: ArrayLike) -> tuple[Int[np.ndarray, "..."], Int[np.ndarray, "..."]]:
         """Row and column of the cell that holds each position; the far edge belongs to the last cell."""
-        y, x = np.asarray(y_deg, dtype=float), np.asarray(x_deg, dtype=float)
-        if not np.all(self.extent.contains(y, x)):
-            outside = np.argwhere(~self.extent.contains(y, x))[0]
+        y, x = np.broadcast_arrays(np.asarray(y_deg, dtype=float), np.asarray(x_deg, dtype=float))
+        outside = ~self.extent.contains(y, x)
+        if outside.any():
+            first = tuple(np.argwhere(outside)[0])
             raise InputError(
-                f"position y = {y[tuple(outside)]:g}, x = {x[tuple(outside)]:g} deg lies outside the picture "
+                f"position y = {y[first]:g}, x = {x[first]:g} deg lies outside the picture "
                 f"({self.extent.height_deg:g} x {self.extent.width_deg:g} deg); remove it first."
             )
         row = np.minimum(np.floor(y / self.cell_deg[0]).astype(np.int64), self.rows - 1)
@@ -136,17 +141,24 @@ class PixelFrame:
     origin: Origin = "top"
 
     def __post_init__(self):
-        """Refuse sizes and scales that are not positive."""
+        """Refuse sizes and scales that are not positive, and places that are not numbers."""
         for name, value in (("width_px", self.width_px), ("height_px", self.height_px)):
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"{name} = {value}: a picture's size must be a positive number of pixels.")
-        if not all(np.isfinite(scale) and scale > 0 for scale in self._px_per_degree):
-            raise InputError(f"px_per_degree = {self.px_per_degree}: it must be positive (rows, columns).")
+        for name, value in (("left_px", self.left_px), ("near_px", self.near_px)):
+            if not np.isfinite(value):
+                raise InputError(f"{name} = {value}: the picture's place on the screen must be a number of pixels.")
+        scales = self._px_per_degree
+        if len(scales) != 2 or not all(np.isfinite(scale) and scale > 0 for scale in scales):
+            raise InputError(
+                f"px_per_degree = {self.px_per_degree}: give one positive number, or two for (rows, columns)."
+            )
+        _check_origin(self.origin)
 
     @property
     def _px_per_degree(self) -> tuple[float, float]:
         scale = self.px_per_degree
-        return scale if isinstance(scale, tuple) else (scale, scale)
+        return (scale, scale) if isinstance(scale, int | float) else scale
 
     @property
     def extent(self) -> Extent:

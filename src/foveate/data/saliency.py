@@ -1,6 +1,7 @@
 """Saliency maps: for each picture the probability that a fixation falls into each cell of a grid."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ class SaliencyMaps:
     def __post_init__(self):
         """Refuse what is not a probability per cell."""
         if len(set(self.pictures)) != len(self.pictures):
-            twice = [name for name in set(self.pictures) if self.pictures.count(name) > 1]
+            twice = [name for name, count in Counter(self.pictures).items() if count > 1]
             raise InputError(f"picture {some_of(twice)} has more than one map; give each picture one.")
         if self.values.shape != (len(self.pictures), *self.grid.shape):
             raise InputError(
@@ -122,8 +123,7 @@ class SaliencyMaps:
 
     def with_uniform_share(self, share: float) -> "SaliencyMaps":
         """The maps mixed with the uniform density, which gets `share` of the mass: no cell is left at zero."""
-        if not 0 <= share <= 1:
-            raise InputError(f"uniform share = {share}: it must lie between 0 and 1.")
+        check_uniform_share(share)
         return SaliencyMaps(self.grid, self.pictures, (1 - share) * self.values + share / self.grid.cells)
 
     def at(self, paths: ScanPaths) -> Float[np.ndarray, "path fixation"]:
@@ -145,28 +145,38 @@ class SaliencyMaps:
         return np.where(real, saliency, np.nan)
 
 
+def check_uniform_share(share: float) -> None:
+    """Refuse what is not a share of the mass."""
+    if not 0 <= share <= 1:
+        raise InputError(f"uniform share = {share}: it must lie between 0 and 1.")
+
+
 def _check_weights(picture: Any, values: np.ndarray) -> None:
     if not np.isfinite(values).all():
         raise InputError(f"map of picture {picture!r} holds NaN or infinite values; mend or remove it.")
     if (values < 0).any():
-        raise InputError(f"map of picture {picture!r} holds negative values (down to {values.min():.3g}).")
+        raise InputError(
+            f"map of picture {picture!r} holds negative values (down to {values.min():.3g}), but a probability is "
+            "zero or more; give densities, not their logarithms or z-scores."
+        )
     if values.sum() <= 0:
         raise InputError(f"map of picture {picture!r} is zero everywhere; a map needs some mass.")
 
 
 def _overlap(before: int, after: int) -> Float[np.ndarray, "after before"]:
     """Share of each old cell's length that falls into each new cell, along one axis."""
-    old, new = np.linspace(0, 1, before + 1), np.linspace(0, 1, after + 1)
+    # In units of 1 / (before * after) of the axis all edges are whole numbers, so that nothing leaks by rounding.
+    old, new = np.arange(before + 1) * after, np.arange(after + 1) * before
     inside = np.minimum(new[1:, None], old[None, 1:]) - np.maximum(new[:-1, None], old[None, :-1])
-    return np.maximum(inside, 0) * before
+    return np.maximum(inside, 0) / after
 
 
 def check_pairing(paths: ScanPaths, maps: SaliencyMaps) -> None:
     """Refuse pictures without a map and maps without a picture."""
     maps.index_of(paths.pictures)
-    seen: set = set(paths.pictures)
-    unseen: Sequence = [picture for picture in maps.pictures if picture not in seen]
+    seen = set(paths.pictures)
+    unseen = [picture for picture in maps.pictures if picture not in seen]
     if unseen:
         raise InputError(
-            f"map of picture {some_of(list(unseen))} without any scan path; drop it with maps.select(paths.pictures)."
+            f"map of picture {some_of(unseen)} without any scan path; drop it with maps.select(paths.pictures)."
         )

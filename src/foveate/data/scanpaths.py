@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
+from foveate.data.columns import check_names, labels, numbers, whole_numbers
 from foveate.data.grid import Extent
 from foveate.errors import InputError, some_of
 
@@ -58,6 +59,7 @@ class ScanPaths:
 
     def __post_init__(self):
         """Check every number once, so that nothing behind this point has to."""
+        self._check_shapes()
         self._check_positions()
         self._check_numbers()
         if self.duration_s is not None:
@@ -65,14 +67,14 @@ class ScanPaths:
             self._refuse(
                 bad,
                 self.duration_s,
-                "duration = {:g} s: it must be zero or positive; leave it out if unknown.",
+                "duration = {:g} s: it must be zero or positive; leave the whole column out if some are unknown.",
             )
 
     def _refuse(self, bad: Bool[np.ndarray, "path fixation"], values: np.ndarray, text: str) -> None:
         if bad.any():
             path, index = np.argwhere(bad)[0]
-            more = f" ({bad.sum():,} such fixations in all)" if bad.sum() > 1 else ""
-            raise InputError(f"{self.name_of(path, index)}: {text.format(values[path, index])}{more}")
+            first = f" (the first of {bad.sum():,} such fixations)" if bad.sum() > 1 else ""
+            raise InputError(f"{self.name_of(path, index)}{first}: {text.format(values[path, index])}")
 
     def _check_positions(self) -> None:
         for axis, values, size in (
@@ -88,18 +90,38 @@ class ScanPaths:
                 self.real & ((values < 0) | (values > size)),
                 values,
                 f"{axis} = {{:g}} deg lies outside the picture (0 to {size:g} deg); check unit, origin and "
-                'rectangle, or drop such fixations with outside="drop".',
+                'rectangle, or read the table with read_table(..., outside="drop").',
             )
 
     def _check_numbers(self) -> None:
-        backward = np.zeros_like(self.real)
-        backward[:, 1:] = self.real[:, 1:] & (np.diff(self.fixation, axis=1) <= 0)
+        step = np.ones(self.fixation.shape, dtype=np.int64)
+        step[:, 1:] = np.diff(self.fixation, axis=1)
+        remedy = "sort and mend the table, or give a trial column if the observer saw the picture more than once."
         self._refuse(
-            backward,
+            self.real & (step == 0),
             self.fixation,
-            "fixation numbers must grow along a path; sort the table, or give a trial column if the observer saw "
-            "the picture more than once.",
+            f"the number {{}} stands twice in the path, but fixation numbers must grow; {remedy}",
         )
+        before = np.roll(self.fixation, 1, axis=1)
+        self._refuse(
+            self.real & (step < 0),
+            before,
+            f"it comes after fixation {{}}, but fixation numbers must grow along a path; {remedy}",
+        )
+
+    def _check_shapes(self) -> None:
+        shape = self.x_deg.shape
+        arrays = {"y_deg": self.y_deg, "fixation": self.fixation, "duration_s": self.duration_s, **self.columns}
+        for name, values in arrays.items():
+            if values is not None and values.shape != shape:
+                raise InputError(f"{name} has the shape {values.shape}, x_deg has {shape}; they must be the same.")
+        for name in ("observer", "picture", "trial", "length"):
+            if len(getattr(self, name)) != shape[0]:
+                raise InputError(
+                    f"{len(getattr(self, name))} entries of {name} for {shape[0]} paths; give one for each."
+                )
+        if len(self) and (self.length.min() < 1 or self.length.max() > shape[1]):
+            raise InputError(f"path lengths must lie between 1 and {shape[1]} fixations, the width of the arrays.")
 
     def __len__(self) -> int:
         """Number of paths."""
@@ -180,18 +202,18 @@ class ScanPaths:
     def select(self, observers: Iterable | None = None, pictures: Iterable | None = None) -> "ScanPaths":
         """The paths of these observers on these pictures (None: all); an unknown name is an error."""
         keep = np.ones(len(self), dtype=bool)
-        for kind, wanted, labels in (
+        for kind, wanted, held in (
             ("observer", observers, self.observer),
             ("picture", pictures, self.picture),
         ):
             if wanted is None:
                 continue
             names = list(wanted)
-            known = set(labels.tolist())
+            known = set(held.tolist())
             unknown = [name for name in names if name not in known]
             if unknown:
                 raise InputError(f"{kind} {some_of(unknown)} not in the data; there are {some_of(sorted(known), 10)}.")
-            keep &= np.isin(labels, np.asarray(names, dtype=labels.dtype))
+            keep &= np.isin(held, np.asarray(names, dtype=held.dtype))
         return self._take(np.flatnonzero(keep))
 
     def split(self, pictures: Iterable) -> tuple["ScanPaths", "ScanPaths"]:
@@ -201,8 +223,19 @@ class ScanPaths:
         return self.select(pictures=others), self.select(pictures=held_out)
 
     def at_least(self, fixations: int) -> "ScanPaths":
-        """The paths with at least this many fixations."""
+        """The paths with at least this many fixations; the others are left out."""
         return self._take(np.flatnonzero(self.length >= fixations))
+
+    def require(self, fixations: int) -> "ScanPaths":
+        """These paths, each of which has at least this many fixations: a shorter one is an error."""
+        short = np.flatnonzero(self.length < fixations)
+        if len(short):
+            first = f" (the first of {len(short):,} such paths)" if len(short) > 1 else ""
+            raise InputError(
+                f"{self.name_of(short[0])}{first}: the path has {self.length[short[0]]} fixations, but {fixations} are "
+                f"needed; leave short paths out with paths.at_least({fixations})."
+            )
+        return self
 
     def to_table(self) -> pd.DataFrame:
         """One row per fixation, in the column names that `from_table` reads."""
@@ -221,49 +254,41 @@ class ScanPaths:
         `trial` and `duration_s` are used where present, every other column is kept. Rows of a path must be in order.
         Tables in pixels, milliseconds or other column names: `foveate.read_table`.
         """
-        missing = [name for name in REQUIRED if name not in table.columns]
-        if missing:
-            raise InputError(f"column {some_of(missing)} missing; the table has {some_of(list(table.columns), 12)}.")
+        check_names(list(table.columns), REQUIRED)
         if len(table) == 0:
             raise InputError("the table has no rows: there is nothing to read.")
-        for name in ("observer", "picture", "fixation"):
-            if table[name].isna().any():
-                row = int(np.flatnonzero(table[name].isna())[0])
-                raise InputError(f"row {row + 1}: {name} is empty; every fixation needs one.")
-        table = table.reset_index(drop=True)
-        if "trial" not in table.columns:
-            table = table.assign(trial=1)
-        keys = table.groupby(["observer", "picture", "trial"], sort=True, dropna=False).ngroup().to_numpy()
+        names = {name: labels(table, name) for name in ("observer", "picture")}
+        names["trial"] = labels(table, "trial") if "trial" in table.columns else np.ones(len(table), np.int64)
+        keys = pd.DataFrame(names).groupby(["observer", "picture", "trial"], sort=True).ngroup().to_numpy()
         order = np.argsort(keys, kind="stable")
         path = keys[order]
         length = np.bincount(path)
-        index = np.arange(len(path)) - np.repeat(np.cumsum(length) - length, length)
-        firsts = order[np.cumsum(length) - length]
+        start = np.cumsum(length) - length
+        index = np.arange(len(path)) - np.repeat(start, length)
+        firsts = order[start]
 
-        def padded(name: str, dtype: Any = None, fill: Any = np.nan) -> np.ndarray:
-            column = table[name].to_numpy(dtype=dtype)
-            if dtype is None and column.dtype.kind in "iub":
-                fill = 0
-            elif dtype is None and column.dtype.kind not in "f":
-                column, fill = column.astype(object), None
+        def padded(column: np.ndarray) -> np.ndarray:
+            kind = column.dtype.kind
+            if kind not in "iubf":
+                column = column.astype(object)
+            fill = {"f": np.nan, "i": 0, "u": 0, "b": False}.get(kind)
             array = np.full((len(length), int(length.max())), fill, dtype=column.dtype)
             array[path, index] = column[order]
             return array
 
         return cls(
             extent=extent,
-            observer=_labels(table["observer"], firsts),
-            picture=_labels(table["picture"], firsts),
-            trial=_labels(table["trial"], firsts),
+            observer=names["observer"][firsts],
+            picture=names["picture"][firsts],
+            trial=names["trial"][firsts],
             length=length,
-            fixation=padded("fixation", np.int64, 0),
-            x_deg=padded("x_deg", np.float64),
-            y_deg=padded("y_deg", np.float64),
-            duration_s=padded("duration_s", np.float64) if "duration_s" in table.columns else None,
-            columns={str(name): padded(name) for name in table.columns if name not in (*REQUIRED, *OPTIONAL)},
+            fixation=padded(whole_numbers(table, "fixation")),
+            x_deg=padded(numbers(table, "x_deg")),
+            y_deg=padded(numbers(table, "y_deg")),
+            duration_s=padded(numbers(table, "duration_s")) if "duration_s" in table.columns else None,
+            columns={
+                str(name): padded(table[name].to_numpy())
+                for name in table.columns
+                if name not in (*REQUIRED, *OPTIONAL)
+            },
         )
-
-
-def _labels(column: pd.Series, firsts: np.ndarray) -> np.ndarray:
-    values = column.to_numpy()[firsts]
-    return values.astype(np.int64) if values.dtype.kind in "iu" else values.astype(str)
