@@ -1,0 +1,1 @@
+"""Readers, one file per format: each gives scan paths in degrees inside the picture."""
