@@ -27,15 +27,15 @@ def row_of_table(row: int) -> str:
     return f"row {row + 1}"
 
 
-def check_names(present: Sequence[Hashable], wanted: Iterable[Hashable]) -> None:
+def check_names(present: Sequence[Hashable], wanted: Iterable[Hashable], table: str = "the table") -> None:
     """Refuse column names that stand twice, and a table that lacks a wanted one."""
     twice = [name for name, count in Counter(map(str, present)).items() if count > 1]
     if twice:
-        raise InputError(f"column {some_of(twice)} stands more than once in the table; rename or remove the others.")
+        raise InputError(f"{table}: column {some_of(twice)} stands more than once; rename or remove the others.")
     missing = [name for name in wanted if name not in present]
     if missing:
         raise InputError(
-            f"column {some_of(missing)} missing; the table has {some_of(list(present), 12)}: name the right one."
+            f"{table}: column {some_of(missing)} missing; it has {some_of(list(present), 12)}: name the right one."
         )
 
 

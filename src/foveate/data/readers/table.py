@@ -1,0 +1,277 @@
+"""Scan paths from any table of fixations: named columns, units and geometry as its user states them.
+
+Nothing is guessed and nothing is lost in silence: what cannot be used is an error that names the row, and what is
+left out on request is listed in the report that comes beside the paths.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from foveate.data.columns import check_names, labels, numbers, whole_numbers
+from foveate.data.grid import Extent, PixelFrame
+from foveate.data.readers.sources import Source, load
+from foveate.data.scanpaths import OPTIONAL, REQUIRED, ScanPaths
+from foveate.errors import InputError, some_of
+
+PER_SECOND = {"ms": 1000, "s": 1}
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """What became of a table's rows: how many were read, which were left out, and where numbers are missing."""
+
+    source: str
+    rows: int
+    fixations: int
+    paths: int
+    outside: tuple[str, ...]
+    missing: tuple[str, ...]
+    lost_paths: tuple[str, ...]
+    gaps: tuple[str, ...]
+    renamed: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """The report in a few lines, for a person."""
+        lines = [f"{self.source}: {self.rows:,} rows read, {self.fixations:,} fixations in {self.paths:,} paths kept."]
+        for items, text in (
+            (self.outside, "dropped, outside the picture"),
+            (self.missing, "dropped, without a position"),
+            (self.lost_paths, "lost altogether, because all their fixations were dropped"),
+            (self.gaps, "kept, after a gap in the fixation numbers"),
+        ):
+            if items:
+                lines.append(f"{len(items):,} {text}: {some_of(list(items), 3)}.")
+        lines += [f"column {before!r} kept as {after!r}." for before, after in self.renamed.items()]
+        return "\n".join(lines)
+
+
+def read_table(
+    source: str | Path | pd.DataFrame,
+    *,
+    frame: PixelFrame | Extent,
+    position_unit: str,
+    duration_unit: str | None = None,
+    observer: str = "observer",
+    picture: str = "picture",
+    fixation: str = "fixation",
+    x: str = "x",
+    y: str = "y",
+    duration: str | None = None,
+    trial: str | None = None,
+    x0_deg: float = 0.0,
+    y0_deg: float = 0.0,
+    outside: str = "error",
+    missing: str = "error",
+    shortest: int = 1,
+) -> tuple[ScanPaths, ReadReport]:
+    """Scan paths from a CSV, TSV or Parquet file or a data frame with one row per fixation, and a report.
+
+    `observer`, `picture`, `fixation`, `x`, `y`, `duration` and `trial` name columns; all others are kept as extra
+    columns. `position_unit` is 'px', with a PixelFrame, or 'deg', with the picture's Extent and the position
+    (`x0_deg`, `y0_deg`) of the corner where its row 0 and column 0 start. `duration_unit` is 'ms' or 's'.
+    Fixations `outside` the picture and rows with a `missing` position are an 'error', or left out with 'drop'.
+    Paths shorter than `shortest` fixations are an error.
+    """
+    _check_settings(frame, position_unit, duration, duration_unit, (x0_deg, y0_deg), outside, missing)
+    roles = {"observer": observer, "picture": picture, "fixation": fixation, "x": x, "y": y}
+    roles |= {role: name for role, name in (("duration", duration), ("trial", trial)) if name is not None}
+    _check_roles(roles)
+    data = load(source, [name for role, name in roles.items() if role in ("observer", "picture", "trial")])
+    check_names(list(data.table.columns), roles.values(), data.name)
+
+    keys = _keys(data, roles)
+    name_of = _namer(data, keys)
+    _check_order(keys, name_of)
+    if duration is not None and duration_unit is not None:
+        keys["duration_s"] = _durations(data.table, duration, name_of) / PER_SECOND[duration_unit]
+
+    position = numbers(data.table, y, name_of), numbers(data.table, x, name_of)
+    absent = _absent(position, (y, x), missing, name_of)
+    y_deg, x_deg = frame.to_degrees(*position) if isinstance(frame, PixelFrame) else _shifted(position, y0_deg, x0_deg)
+    extent = frame.extent if isinstance(frame, PixelFrame) else frame
+    off = ~absent & ~extent.contains(y_deg, x_deg)
+    if off.any() and outside == "error":
+        _refuse_outside(off, position, (y, x), frame, (y0_deg, x0_deg), name_of)
+
+    extras = [name for name in data.table.columns if name not in roles.values()]
+    taken = [str(name) for name in data.table.columns]
+    kept_as = {str(name): _free_name(str(name), taken) for name in extras}
+    columns = {name: keys[name].to_numpy() for name in keys} | {"y_deg": y_deg, "x_deg": x_deg}
+    columns |= {kept_as[str(name)]: data.table[name].to_numpy() for name in extras}
+    stays = ~(absent | off)
+    if not stays.any():
+        raise InputError(f"{data.name}: no fixation is left, all {len(stays):,} were dropped; check unit and frame.")
+    table = pd.DataFrame({name: values[stays] for name, values in columns.items()})
+    paths = ScanPaths.from_table(table, extent).require(shortest)
+    return paths, ReadReport(
+        source=data.name,
+        rows=len(stays),
+        fixations=paths.fixations,
+        paths=len(paths),
+        outside=_names(off, name_of),
+        missing=_names(absent, name_of),
+        lost_paths=_lost(keys, stays),
+        gaps=tuple(paths.name_of(path, index) for path, index in np.argwhere(paths.after_gap)),
+        renamed={name: kept for name, kept in kept_as.items() if name != kept},
+    )
+
+
+def _check_settings(
+    frame: PixelFrame | Extent,
+    position_unit: str,
+    duration: str | None,
+    duration_unit: str | None,
+    corner_deg: tuple[float, float],
+    outside: str,
+    missing: str,
+) -> None:
+    if position_unit not in ("px", "deg"):
+        raise InputError(f"position_unit = {position_unit!r}: say 'px' or 'deg'.")
+    if position_unit == "px" and not isinstance(frame, PixelFrame):
+        raise InputError(
+            "positions in px need frame=PixelFrame(...): the picture's size, its place on the screen and px per degree."
+        )
+    if position_unit == "deg" and not isinstance(frame, Extent):
+        raise InputError("positions in deg need frame=Extent(height_deg, width_deg), the picture's size in degrees.")
+    if not np.isfinite(corner_deg).all():
+        raise InputError(f"x0_deg, y0_deg = {corner_deg}: the picture's corner must be a finite number of degrees.")
+    if position_unit == "px" and any(corner_deg):
+        raise InputError("x0_deg and y0_deg are for positions in deg; in px say left_px and near_px of the PixelFrame.")
+    if duration_unit is not None and duration_unit not in PER_SECOND:
+        raise InputError(f"duration_unit = {duration_unit!r}: say 'ms' or 's'.")
+    if (duration is None) != (duration_unit is None):
+        raise InputError(
+            f"duration = {duration!r}, duration_unit = {duration_unit!r}: name both the column and its unit "
+            "('ms' or 's'; it is never guessed), or neither."
+        )
+    for name, value in (("outside", outside), ("missing", missing)):
+        if value not in ("error", "drop"):
+            raise InputError(f"{name} = {value!r}: say 'error' or 'drop'.")
+
+
+def _check_roles(roles: Mapping[str, str]) -> None:
+    for role, name in roles.items():
+        others = [other for other in roles if roles[other] == name and other != role]
+        if others:
+            raise InputError(f"column {name!r} is named for {role} and {some_of(others)}; each needs its own.")
+
+
+def _keys(data: Source, roles: Mapping[str, str]) -> pd.DataFrame:
+    """Observer, picture, trial and fixation number of every row."""
+    names = [role for role in ("observer", "picture", "trial") if role in roles]
+    keys = {role: labels(data.table, roles[role], data.row_name) for role in names}
+    return pd.DataFrame(keys | {"fixation": whole_numbers(data.table, roles["fixation"], data.row_name)})
+
+
+def _namer(data: Source, keys: pd.DataFrame) -> Callable[[int], str]:
+    who, what, number = (keys[name].tolist() for name in ("observer", "picture", "fixation"))
+
+    def name_of(row: int) -> str:
+        return f"{data.row_name(row)} (observer {who[row]}, picture {what[row]!r}, fixation {number[row]})"
+
+    return name_of
+
+
+def _names(rows: np.ndarray, name_of: Callable[[int], str]) -> tuple[str, ...]:
+    return tuple(name_of(int(row)) for row in np.flatnonzero(rows))
+
+
+def _refuse(bad: np.ndarray, name_of: Callable[[int], str], text: Callable[[int], str]) -> None:
+    """Raise an error that names the first bad row and counts the others."""
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        first = f", the first of {bad.sum():,} such rows" if bad.sum() > 1 else ""
+        raise InputError(f"{name_of(row)}{first}: {text(row)}")
+
+
+def _check_order(keys: pd.DataFrame, name_of: Callable[[int], str]) -> None:
+    groups = keys.groupby([name for name in ("observer", "picture", "trial") if name in keys], sort=False)
+    before = groups["fixation"].shift().to_numpy(dtype=float)
+    remedy = "sort and mend the table, or name its trial column if the observer saw the picture more than once."
+    twice = keys.duplicated().to_numpy()
+    _refuse(twice, name_of, lambda row: f"this fixation number stands twice in one path; {remedy}")
+    _refuse(
+        keys["fixation"].to_numpy() < before,
+        name_of,
+        lambda row: f"it comes after fixation {before[row]:.0f}, but numbers must grow along a path; {remedy}",
+    )
+
+
+def _durations(table: pd.DataFrame, name: str, name_of: Callable[[int], str]) -> np.ndarray:
+    values = numbers(table, name, name_of)
+    _refuse(
+        ~(np.isfinite(values) & (values >= 0)),
+        name_of,
+        lambda row: (
+            f"{name} = {values[row]:g}: a duration must be zero or positive; mend the row, or read the table without "
+            "durations."
+        ),
+    )
+    return values
+
+
+def _absent(
+    position: tuple[np.ndarray, np.ndarray], names: tuple[str, str], missing: str, name_of: Callable[[int], str]
+) -> np.ndarray:
+    """Rows without a position; an error unless they are to be dropped, and always where one is infinite."""
+    for values, name in zip(position, names, strict=True):
+        _refuse(np.isinf(values), name_of, lambda row, name=name: f"{name} is infinite; mend the row or remove it.")
+        if missing == "error":
+            _refuse(
+                np.isnan(values),
+                name_of,
+                lambda row, name=name: f'{name} is empty or NaN; mend the row, or drop such rows with missing="drop".',
+            )
+    return np.isnan(position[0]) | np.isnan(position[1])
+
+
+def _shifted(position: tuple[np.ndarray, np.ndarray], y0_deg: float, x0_deg: float) -> tuple[np.ndarray, np.ndarray]:
+    return position[0] - y0_deg, position[1] - x0_deg
+
+
+def _refuse_outside(
+    off: np.ndarray,
+    position: tuple[np.ndarray, np.ndarray],
+    names: tuple[str, str],
+    frame: PixelFrame | Extent,
+    corner_deg: tuple[float, float],
+    name_of: Callable[[int], str],
+) -> None:
+    """Name the first fixation outside, in the unit in which it was given."""
+    if isinstance(frame, PixelFrame):
+        unit, starts, sizes = "px", (frame.near_px, frame.left_px), (frame.height_px, frame.width_px)
+    else:
+        unit, starts, sizes = "deg", corner_deg, (frame.height_deg, frame.width_deg)
+
+    def text(row: int) -> str:
+        axis = 0 if not starts[0] <= position[0][row] <= starts[0] + sizes[0] else 1
+        return (
+            f"{names[axis]} = {position[axis][row]:g} {unit} lies outside the picture ({starts[axis]:g} to "
+            f"{starts[axis] + sizes[axis]:g} {unit}); check unit, frame and origin, or leave out {off.sum():,} of "
+            f'{len(off):,} fixations with outside="drop".'
+        )
+
+    _refuse(off, name_of, text)
+
+
+def _free_name(name: str, taken: list[str]) -> str:
+    """A name for an extra column that is none of those that scan paths use themselves."""
+    while name in (*REQUIRED, *OPTIONAL):
+        name = f"{name}_read"
+        while name in taken:
+            name = f"{name}_read"
+    return name
+
+
+def _lost(keys: pd.DataFrame, stays: np.ndarray) -> tuple[str, ...]:
+    """Paths of which no fixation stays."""
+    names = [name for name in ("observer", "picture", "trial") if name in keys]
+    before, after = keys[names].drop_duplicates(), keys.loc[stays, names].drop_duplicates()
+    kept: set[Hashable] = set(after.itertuples(index=False, name=None))
+    return tuple(
+        f"observer {row[0]}, picture {row[1]!r}" for row in before.itertuples(index=False, name=None) if row not in kept
+    )
