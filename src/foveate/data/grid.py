@@ -56,7 +56,7 @@ class Extent:
     def contains(self, y_deg: ArrayLike, x_deg: ArrayLike) -> np.ndarray:
         """Whether each position lies inside; the edges belong to the picture."""
         y, x = np.asarray(y_deg), np.asarray(x_deg)
-        return (y >= 0) & (y <= self.height_deg) & (x >= 0) & (x <= self.width_deg)
+        return np.asarray((y >= 0) & (y <= self.height_deg) & (x >= 0) & (x <= self.width_deg))
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class Grid:
             )
         row = np.minimum(np.floor(y / self.cell_deg[0]).astype(np.int64), self.rows - 1)
         column = np.minimum(np.floor(x / self.cell_deg[1]).astype(np.int64), self.columns - 1)
-        return row, column
+        return np.asarray(row), np.asarray(column)
 
     def centre_of(self, row: ArrayLike, column: ArrayLike) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
         """y and x, in degrees, of the centre of each cell."""
         height, width = self.cell_deg
-        return (np.asarray(row) + 0.5) * height, (np.asarray(column) + 0.5) * width
+        return np.asarray((np.asarray(row) + 0.5) * height), np.asarray((np.asarray(column) + 0.5) * width)
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,11 @@ class PixelFrame:
     def to_degrees(self, y_px: ArrayLike, x_px: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """(y_deg, x_deg) inside the picture from screen pixels."""
         per_row, per_column = self._px_per_degree
-        return (np.asarray(y_px) - self.near_px) / per_row, (np.asarray(x_px) - self.left_px) / per_column
+        y_deg, x_deg = (np.asarray(y_px) - self.near_px) / per_row, (np.asarray(x_px) - self.left_px) / per_column
+        return np.asarray(y_deg), np.asarray(x_deg)
 
     def to_pixels(self, y_deg: ArrayLike, x_deg: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """(y_px, x_px) on the screen from degrees inside the picture."""
         per_row, per_column = self._px_per_degree
-        return np.asarray(y_deg) * per_row + self.near_px, np.asarray(x_deg) * per_column + self.left_px
+        y_px, x_px = np.asarray(y_deg) * per_row + self.near_px, np.asarray(x_deg) * per_column + self.left_px
+        return np.asarray(y_px), np.asarray(x_px)

@@ -1,0 +1,49 @@
+"""What all tests share: shapes are checked while they run, and the real data are read once."""
+
+import os
+from pathlib import Path
+
+import jaxtyping
+import pytest
+from hypothesis import settings
+from hypothesis.configuration import set_hypothesis_home_dir
+
+jaxtyping.install_import_hook("foveate", "checked_types.check")
+
+set_hypothesis_home_dir(".pytest_cache/hypothesis")  # beside pytest's own, which git ignores
+settings.register_profile("foveate", derandomize=True, deadline=None, max_examples=50, database=None)
+settings.load_profile("foveate")
+
+
+@pytest.fixture
+def unchecked_types(monkeypatch):
+    """As a user runs it: a wrong argument reaches our own message, not the type checker's."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.fixture(scope="session")
+def potsdam35_folder() -> Path:
+    """The real data; without them a test is skipped, but never where a green light depends on it."""
+    folder = os.environ.get("FOVEATE_POTSDAM35")
+    if not folder:
+        missing = "the environment variable FOVEATE_POTSDAM35 does not name the potsdam35 folder"
+        if os.environ.get("CI"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def potsdam35(potsdam35_folder):
+    """All paths, with the published maps on 64 x 64 cells."""
+    from foveate.data.readers.potsdam35 import read_potsdam35
+
+    return read_potsdam35(potsdam35_folder)
+
+
+@pytest.fixture(scope="session")
+def potsdam35_fine(potsdam35_folder):
+    """All paths, with the published maps as they are: 128 x 128 cells."""
+    from foveate.data.readers.potsdam35 import read_potsdam35
+
+    return read_potsdam35(potsdam35_folder, cells=128)
