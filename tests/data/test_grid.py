@@ -44,7 +44,7 @@ def test_variances_survive_the_way_to_degrees_and_back(row, column):
 
 def test_the_published_pixel_is_the_one_of_the_released_coordinates():
     # design.md, section 2: a px is 0.5017 deg (column) and 0.4014 deg (row)
-    assert PUBLISHED_PX_DEG == pytest.approx((0.4014, 0.5017), abs=5e-5)
+    np.testing.assert_allclose(PUBLISHED_PX_DEG, (0.4014, 0.5017), atol=5e-5)
     assert deg2_from_px2((25, 35)) == pytest.approx((25 * 0.4014**2, 35 * 0.5017**2), rel=1e-3)
 
 

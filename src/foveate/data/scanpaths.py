@@ -175,7 +175,7 @@ class ScanPaths:
         jump[:, 1:] = self.real[:, 1:] & (np.diff(self.fixation, axis=1) > 1)
         return jump
 
-    def name_of(self, path: int, index: int | None = None) -> str:
+    def name_of(self, path: int | np.integer, index: int | np.integer | None = None) -> str:
         """A path or one of its fixations in words, as used in messages."""
         words = f"observer {self.observer[path]}, picture {self.picture[path].item()!r}"
         return words if index is None else f"{words}, fixation {self.fixation[path, index]}"
