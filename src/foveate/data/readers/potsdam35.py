@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from foveate.data.columns import RowName, numbers
 from foveate.data.dataset import Dataset
 from foveate.data.density import density_maps, leave_one_out_maps
 from foveate.data.grid import PUBLISHED_PX_DEG, Extent, Grid
@@ -38,7 +39,7 @@ POTSDAM35_FOLDS = (
     (5, 6, 11, 23, 26, 28),
 )
 
-_COLUMNS = {"subj": "observer", "trial": "trial", "fixation": "fixation", "xpos": "x", "ypos": "y", "fdur": "duration"}
+_COLUMNS = ("subj", "trial", "fixation", "xpos", "ypos", "fdur")
 
 
 def read_potsdam35(folder: str | Path | None = None, *, cells: int = 64, maps: str = "published") -> Dataset:
@@ -120,17 +121,15 @@ def _paths(files: dict[int, Path], corner_deg: tuple[float, float], extent: Exte
         missing = [name for name in _COLUMNS if name not in table.columns]
         if missing:
             raise InputError(f"{file}: column {some_of(missing)} missing; fetch the file anew.")
-        tables.append(table.rename(columns=_COLUMNS).assign(picture=picture))
-    table = pd.concat(tables, ignore_index=True)
-    try:
-        table = table.assign(
-            y_deg=table.pop("y").astype(float) - corner_deg[0],
-            x_deg=table.pop("x").astype(float) - corner_deg[1],
-            duration_s=table.pop("duration").astype(float) / 1000,
-        )
-    except ValueError as error:
-        raise InputError(f"{files[1].parent}: a position or duration is not a number ({error}).") from error
-    return ScanPaths.from_table(table, extent)
+        y, x, duration = (numbers(table, name, _line_of(file)) for name in ("ypos", "xpos", "fdur"))
+        columns = {name: table[name] for name in ("trial", "fixation")}
+        columns |= {"y_deg": y - corner_deg[0], "x_deg": x - corner_deg[1], "duration_s": duration / 1000}
+        tables.append(pd.DataFrame({"observer": table["subj"], "picture": picture} | columns))
+    return ScanPaths.from_table(pd.concat(tables, ignore_index=True), extent)
+
+
+def _line_of(file: Path) -> RowName:
+    return lambda row: f"{file.name}, line {row + 2}"
 
 
 def _read(file: Path, sep: str) -> pd.DataFrame:
@@ -142,7 +141,7 @@ def _read(file: Path, sep: str) -> pd.DataFrame:
 
 def _map(file: Path) -> np.ndarray:
     try:
-        return np.loadtxt(file, delimiter=",")
+        return np.loadtxt(file, delimiter=",", ndmin=2)
     except ValueError as error:
         raise InputError(f"{file} cannot be read as a map ({error}); fetch it anew.") from error
 
