@@ -1,0 +1,1 @@
+"""Numbers in, Axes out: every figure that foveate draws."""

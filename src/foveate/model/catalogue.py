@@ -1,0 +1,190 @@
+"""The published models by name, with published or weakly informative priors, in degrees or in the paper's pixels."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from foveate.data.grid import PUBLISHED_PX_DEG, deg2_from_px2, px2_from_deg2
+from foveate.errors import InputError, some_of
+from foveate.model.choices import Choice, FixedChoice, OnlyPolicy, SaliencyLevelChoice, SaliencyRatioChoice
+from foveate.model.model import Model
+from foveate.model.policies import Global, Local, Policy, PrintedRepelledGlobal, RepelledGlobal, StaticSaliency
+from foveate.model.priors import Beta, InverseGamma, LogNormal, Normal, Prior
+
+Repulsion = Literal["released", "printed", "none"]
+Priors = Literal["weak", "published"]
+
+# The paper's Local Choice takes saliency as a probability per cell of its 64 x 64 grid; ours is relative to uniform.
+PUBLISHED_CELLS = 64 * 64
+
+# Values near what observers of natural scenes show, in deg^2: the variances of the paper's recovery experiment.
+EPSILON = deg2_from_px2((25, 35))
+XI = deg2_from_px2((230, 280))
+
+# Weakly informative: wide enough for any observer, narrow enough that paths drawn from them look like saccades
+# (amplitudes of 0.5 to 40 degrees). Local steps of about 0.5 to 4 degrees, global ones of about 2 to 20. The choice
+# may lean either way: b is centred on no effect, and s0 near where the feature usually is.
+WEAK: dict[str, Prior] = {
+    "epsilon": LogNormal(2.0, 1.0),
+    "xi": LogNormal(30.0, 1.0),
+    "rho": Beta(1.0, 1.0),
+}
+WEAK_RATIO: dict[str, Prior] = {"b": Normal(0.0, 0.25), "s0": Normal(1.0, 16.0)}
+WEAK_LEVEL: dict[str, Prior] = {"b": Normal(0.0, 0.25), "s0": Normal(3.0, 16.0)}
+
+
+def _inverse_gamma_px2(shape: float, scale_px2: float) -> InverseGamma:
+    """IG(shape, scale) on px^2 as a prior on deg^2: if v_px ~ IG(a, B), then k^2 v_px ~ IG(a, B k^2)."""
+    return InverseGamma(shape, scale_px2 * np.square(PUBLISHED_PX_DEG))
+
+
+PUBLISHED_FULL: dict[str, Prior] = {
+    "epsilon": _inverse_gamma_px2(3, 80),
+    "xi": _inverse_gamma_px2(3, 600),
+    "b": Normal(3.5, 1.0),
+    "s0": Normal(1.2, 1.0),
+}
+PUBLISHED_RIVALS: dict[str, Prior] = {
+    "epsilon": _inverse_gamma_px2(0.2, 25),
+    "xi": _inverse_gamma_px2(0.5, 200),
+    "b": Normal(3000 / PUBLISHED_CELLS, 5e5 / PUBLISHED_CELLS**2),
+    "s0": Normal(9e-4 * PUBLISHED_CELLS, 1e-7 * PUBLISHED_CELLS**2),
+    "rho": Beta(4.0, 4.0),
+}
+
+
+def _global_policy(repulsion: Repulsion, xi: ArrayLike, epsilon: ArrayLike) -> Policy:
+    forms: dict[str, Callable[[], Policy]] = {
+        "released": lambda: RepelledGlobal(xi, epsilon),  # type: ignore[arg-type]
+        "printed": lambda: PrintedRepelledGlobal(xi, epsilon),  # type: ignore[arg-type]
+        "none": lambda: Global(xi),  # type: ignore[arg-type]
+    }
+    if repulsion not in forms:
+        raise InputError(f"repulsion = {repulsion!r}: there are {some_of(list(forms))}.")
+    return forms[repulsion]()
+
+
+def _two_policies(
+    name: str,
+    choice: Choice,
+    repulsion: Repulsion,
+    epsilon: ArrayLike,
+    xi: ArrayLike,
+    priors: dict[str, Prior],
+) -> Model:
+    policies = (Local(epsilon), _global_policy(repulsion, xi, epsilon))  # type: ignore[arg-type]
+    names = {"epsilon", "xi", *(vars(choice))}
+    return Model(policies, choice, {key: prior for key, prior in priors.items() if key in names}, name)
+
+
+def _pick(priors: Priors, published: dict[str, Prior], weak: dict[str, Prior]) -> dict[str, Prior]:
+    if priors not in ("weak", "published"):
+        raise InputError(f"priors = {priors!r}: there are 'weak' and 'published'.")
+    return published if priors == "published" else weak
+
+
+def full(
+    *,
+    epsilon: ArrayLike = EPSILON,
+    xi: ArrayLike = XI,
+    b: float = 0.3,
+    s0: float = 3.0,
+    repulsion: Repulsion = "released",
+    priors: Priors = "weak",
+) -> Model:
+    """The Local and Global Attention model: the choice depends on s_{t-1} / s_{t-2} (Eqs. 2 to 7)."""
+    chosen = _pick(priors, PUBLISHED_FULL, WEAK | WEAK_RATIO)
+    return _two_policies("full", SaliencyRatioChoice(b, s0), repulsion, epsilon, xi, chosen)  # type: ignore[arg-type]
+
+
+def local_choice(
+    *,
+    epsilon: ArrayLike = EPSILON,
+    xi: ArrayLike = XI,
+    b: float = 0.3,
+    s0: float = 3.0,
+    repulsion: Repulsion = "released",
+    priors: Priors = "weak",
+) -> Model:
+    """The choice depends on the saliency of the present fixation alone (Eq. 9)."""
+    chosen = _pick(priors, PUBLISHED_RIVALS, WEAK | WEAK_LEVEL)
+    return _two_policies("local_choice", SaliencyLevelChoice(b, s0), repulsion, epsilon, xi, chosen)  # type: ignore[arg-type]
+
+
+def fixed_choice(
+    *,
+    epsilon: ArrayLike = EPSILON,
+    xi: ArrayLike = XI,
+    rho: float = 0.5,
+    repulsion: Repulsion = "released",
+    priors: Priors = "weak",
+) -> Model:
+    """The local policy with a fixed probability rho."""
+    chosen = _pick(priors, PUBLISHED_RIVALS, WEAK)
+    return _two_policies("fixed_choice", FixedChoice(rho), repulsion, epsilon, xi, chosen)  # type: ignore[arg-type]
+
+
+def local_saliency(*, xi: ArrayLike = XI, priors: Priors = "weak") -> Model:
+    """One policy: the map seen through a Gaussian around the gaze (Eq. 10)."""
+    chosen = _pick(priors, PUBLISHED_RIVALS, WEAK)
+    return Model((Global(xi),), OnlyPolicy(), {"xi": chosen["xi"]}, "local_saliency")  # type: ignore[arg-type]
+
+
+def saliency_baseline() -> Model:
+    """Every fixation drawn from the map; there is nothing to fit."""
+    return Model((StaticSaliency(),), OnlyPolicy(), {}, "saliency_baseline")
+
+
+CATALOGUE: dict[str, Callable[..., Model]] = {
+    "full": full,
+    "local_choice": local_choice,
+    "fixed_choice": fixed_choice,
+    "local_saliency": local_saliency,
+    "saliency_baseline": saliency_baseline,
+}
+
+TITLES = {
+    "full": "Full",
+    "local_choice": "Local Choice",
+    "fixed_choice": "Fixed Choice",
+    "local_saliency": "Local Saliency",
+    "saliency_baseline": "Saliency Baseline",
+}
+
+
+def model(name: str, **settings) -> Model:
+    """The catalogue's model of this name; `settings` are its parameters, its repulsion and its priors."""
+    if name not in CATALOGUE:
+        raise InputError(f"no model {name!r}; there are {some_of(list(CATALOGUE), 10)}.")
+    return CATALOGUE[name](**settings)
+
+
+def _published_scale(name: str, parameter: str) -> float:
+    """Factor from the published value of a choice parameter to ours."""
+    if name != "local_choice":
+        return 1.0
+    return {"b": 1 / PUBLISHED_CELLS, "s0": float(PUBLISHED_CELLS)}.get(parameter, 1.0)
+
+
+def from_published(name: str, **values) -> Model:
+    """The model of this name with parameter values as the paper gives them: variances (row, column) in px^2.
+
+    Local Choice's b and s0 are for saliency as a probability per cell of the paper's 64 x 64 grid. Priors are the
+    published ones, unless `priors` says otherwise; `repulsion` may be given too.
+    """
+    settings = {key: values.pop(key) for key in ("repulsion", "priors") if key in values}
+    ours = {
+        key: deg2_from_px2(value) if np.ndim(value) else _published_scale(name, key) * value
+        for key, value in values.items()
+    }
+    return model(name, **({} if name == "saliency_baseline" else {"priors": "published"}), **ours, **settings)
+
+
+def to_published(fitted: Model) -> dict[str, tuple[float, float] | float]:
+    """The model's parameter values as the paper gives them: the inverse of `from_published`."""
+    return {
+        key: px2_from_deg2(value) if np.ndim(value) else float(value) / _published_scale(fitted.name, key)
+        for key, value in fitted.parameters.items()
+    }

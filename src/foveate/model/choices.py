@@ -1,0 +1,133 @@
+"""Choice rules: the log-probability of each policy of a model, given the history.
+
+To add one: a final class with its parameters as fields and `log_probabilities`, and one row in tests/contracts.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from foveate.errors import InputError
+from foveate.model.history import Array, History, Picture
+from foveate.model.policies import as_float64
+
+# A ratio of saliencies stays finite on a map with empty cells: the local policy can step on one.
+SMALLEST_SALIENCY = 1e-300
+
+
+def scalar_field() -> Any:
+    """A field that holds one number."""
+    return eqx.field(converter=as_float64)
+
+
+class Choice(eqx.Module):
+    """How one policy is chosen among those of a model; `memory` is how many past fixations it looks at."""
+
+    memory: ClassVar[int] = 1
+
+    @property
+    @abstractmethod
+    def policies(self) -> int:
+        """How many policies there are to choose from."""
+
+    @abstractmethod
+    def log_probabilities(self, history: History, picture: Picture) -> Float[Array, " policy"]:
+        """Log-probability of each policy, in the model's order; they sum to one."""
+
+
+@final
+class OnlyPolicy(Choice):
+    """There is a single policy."""
+
+    @property
+    def policies(self) -> int:
+        """One."""
+        return 1
+
+    def log_probabilities(self, history: History, picture: Picture) -> Float[Array, " policy"]:
+        """Log 1."""
+        return jnp.zeros(1)
+
+
+@final
+class FixedChoice(Choice):
+    """The first of two policies with probability rho, always."""
+
+    rho: Float[Array, ""] = scalar_field()
+
+    def __check_init__(self):
+        """Refuse what is not a probability, unless it is being traced."""
+        if not isinstance(self.rho, jax.core.Tracer) and not 0 < float(self.rho) < 1:
+            raise InputError(f"rho = {float(self.rho):g}: a probability between 0 and 1 is needed, without the ends.")
+
+    @property
+    def policies(self) -> int:
+        """Two."""
+        return 2
+
+    def log_probabilities(self, history: History, picture: Picture) -> Float[Array, " policy"]:
+        """Log rho and log (1 - rho)."""
+        return jnp.stack([jnp.log(self.rho), jnp.log1p(-self.rho)])
+
+
+class LogisticChoice(Choice):
+    """The first of two policies with probability sigmoid(b (x_t - s0)), x_t a feature of the history (Eqs. 6, 7)."""
+
+    b: eqx.AbstractVar[Float[Array, ""]]
+    s0: eqx.AbstractVar[Float[Array, ""]]
+
+    @abstractmethod
+    def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
+        """x_t."""
+
+    def __check_init__(self):
+        """Refuse numbers that are not finite, unless they are being traced."""
+        for name in ("b", "s0"):
+            value = getattr(self, name)
+            if not isinstance(value, jax.core.Tracer) and not np.isfinite(value).all():
+                raise InputError(f"{name} = {value}: a finite number is needed.")
+
+    @property
+    def policies(self) -> int:
+        """Two."""
+        return 2
+
+    def log_probabilities(self, history: History, picture: Picture) -> Float[Array, " policy"]:
+        """Log sigmoid(f) and log sigmoid(-f), f = b (x_t - s0)."""
+        f = self.b * (self.feature(history, picture) - self.s0)
+        return jnp.stack([jax.nn.log_sigmoid(f), jax.nn.log_sigmoid(-f)])
+
+
+@final
+class SaliencyRatioChoice(LogisticChoice):
+    """The full model's: x_t = s_{t-1} / s_{t-2}, the saliency here relative to that of the fixation before (Eq. 7)."""
+
+    memory: ClassVar[int] = 2
+
+    b: Float[Array, ""] = scalar_field()
+    s0: Float[Array, ""] = scalar_field()
+
+    def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
+        """s_{t-1} / s_{t-2}."""
+        return history.saliency[0] / jnp.maximum(history.saliency[1], SMALLEST_SALIENCY)
+
+
+@final
+class SaliencyLevelChoice(LogisticChoice):
+    """Local Choice: x_t = H W s_{t-1}, the saliency here relative to uniform; b and s0 mean the same on any grid.
+
+    The paper has s_{t-1} itself (Eq. 9), a probability per cell of its 64 x 64 grid: its b is 4096 times ours, its s0
+    ours divided by 4096.
+    """
+
+    b: Float[Array, ""] = scalar_field()
+    s0: Float[Array, ""] = scalar_field()
+
+    def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
+        """H W s_{t-1}."""
+        return picture.grid.cells * history.saliency[0]

@@ -1,0 +1,141 @@
+"""Log-probability of observed steps: the model's map read at the cells that were fixated.
+
+`log_weight` at the fixated cell minus the log of the policy's normaliser. The normaliser is the sum of the same
+`log_weight` over all cells, unless a faster way to the same number is registered here; contract tests hold the two
+together.
+"""
+
+from functools import singledispatch
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.special import logsumexp
+from jaxtyping import Float
+
+from foveate.model.history import Array, History
+from foveate.model.kernels import CANCELLATION, Scene, log_gaussian_sum, peak, salient_sum
+from foveate.model.model import Model, mix
+from foveate.model.policies import Global, Local, Policy, RepelledGlobal, StaticSaliency
+from foveate.model.repulsion import repelled_sum
+from foveate.model.steps import Steps
+from foveate.precision import double_precision
+
+
+@double_precision
+def step_log_likelihoods(model: Model, steps: Steps) -> Float[Array, "path step"]:
+    """Log-probability (nats) of every step; zero in the padding."""
+    return _step_log_likelihoods(model, steps)
+
+
+@double_precision
+def log_likelihood(model: Model, steps: Steps) -> Float[Array, ""]:
+    """Log-probability (nats) of all steps together."""
+    return _log_likelihood(model, steps)
+
+
+@double_precision
+def value_and_gradient(model: Model, steps: Steps) -> tuple[Float[Array, ""], dict[str, Array]]:
+    """`log_likelihood` and its derivative in every parameter."""
+    return _value_and_gradient(model, steps)
+
+
+@eqx.filter_jit
+def _step_log_likelihoods(model: Model, steps: Steps) -> Float[Array, "path step"]:
+    return jnp.where(steps.real, log_probability(model, steps), 0.0)
+
+
+@eqx.filter_jit
+def _log_likelihood(model: Model, steps: Steps) -> Float[Array, ""]:
+    return jnp.sum(_step_log_likelihoods(model, steps))
+
+
+@eqx.filter_jit
+def _value_and_gradient(model: Model, steps: Steps) -> tuple[Float[Array, ""], dict[str, Array]]:
+    values = {name: jnp.asarray(value) for name, value in model.parameters.items()}
+    return jax.value_and_grad(lambda values: _log_likelihood(model.with_parameters(values), steps))(values)
+
+
+def log_probability(model: Model, steps: Steps) -> Float[Array, "path step"]:
+    """Log-probability of every step, also in the padding, for use inside compiled functions."""
+    return mix(choice_log_probability(model, steps), policy_log_probability(model, steps), axis=-1)
+
+
+def choice_log_probability(model: Model, steps: Steps) -> Float[Array, "path step policy"]:
+    """Log-probability of each policy at every step, before the step is seen."""
+
+    def of_path(history: History, picture_index: Array):
+        picture = steps.picture_of(picture_index)
+        return jax.vmap(lambda h: model.choice.log_probabilities(h, picture))(history)
+
+    return jax.vmap(of_path)(steps.history, steps.picture)
+
+
+def policy_log_probability(model: Model, steps: Steps) -> Float[Array, "path step policy"]:
+    """Log-probability of the cell fixated next under each policy alone."""
+    scene = steps.scene()
+
+    def of(policy: Policy) -> Float[Array, "path step"]:
+        return target_log_weight(policy, steps) - log_normaliser(policy, steps, scene)
+
+    return jnp.stack([of(policy) for policy in model.policies], axis=-1)
+
+
+def target_log_weight(policy: Policy, steps: Steps) -> Float[Array, "path step"]:
+    """The policy's log-weight at the cell fixated next."""
+
+    return jax.vmap(jax.vmap(policy.log_weight))(steps.history, steps.target)
+
+
+# --- normalisers ---------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def log_normaliser(policy: Policy, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
+    """Log of the sum of the policy's weight over all cells, for every step: here by its definition."""
+    return plain_log_normaliser(policy, steps)
+
+
+def plain_log_normaliser(policy: Policy, steps: Steps) -> Float[Array, "path step"]:
+    """By definition: the log-weight of every cell, summed. One path at a time, recomputed for the gradient."""
+
+    @jax.checkpoint
+    def of_path(item: tuple[History, Array]):
+        history, picture_index = item
+        picture = steps.picture_of(picture_index)
+
+        def of_step(h: History):
+            return logsumexp(jnp.broadcast_to(policy.log_weight(h, picture), steps.grid.shape))
+
+        return jax.vmap(of_step)(history)
+
+    return lax.map(of_path, (steps.history, jnp.asarray(steps.picture)))
+
+
+@log_normaliser.register
+def _(policy: StaticSaliency, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
+    totals = jnp.log(jnp.sum(scene.saliency, axis=(1, 2)))
+    return jnp.broadcast_to(totals[:, None], steps.real.shape)
+
+
+@log_normaliser.register
+def _(policy: Local, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
+    return log_gaussian_sum(steps.grid, scene.gaze, policy.epsilon)
+
+
+@log_normaliser.register
+def _(policy: Global, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
+    total = salient_sum(steps.grid, scene, policy.xi)
+    least = CANCELLATION * peak(steps.grid, policy.xi)
+    # Far from everything salient the sum loses its digits, and then underflows; the definition works on logs.
+    return lax.cond(
+        jnp.all(total > least),
+        lambda: jnp.log(jnp.maximum(total, least)),
+        lambda: plain_log_normaliser(policy, steps),
+    )
+
+
+@log_normaliser.register
+def _(policy: RepelledGlobal, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
+    return jnp.log(repelled_sum(steps.grid, scene, policy.xi, policy.epsilon))

@@ -1,0 +1,178 @@
+"""The model: policies and a choice rule composed into one conditional density over the cells of the grid.
+
+    p(z_t | history) = sum_k  choice_k(history)  weight_k(z_t) / sum_z weight_k(z)          (Eq. 5)
+
+Everything else, likelihood, simulation, scores, figures, reads that map.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+from jaxtyping import Float, PRNGKeyArray
+
+from foveate.errors import InputError, some_of
+from foveate.model.choices import Choice
+from foveate.model.history import Array, History, Picture
+from foveate.model.policies import Policy
+from foveate.model.priors import Prior
+from foveate.precision import double_precision
+
+# Every model draws this many fixations of a path from the map (Eq. 8); scores start with the next one.
+DRAWN_FROM_MAP = 2
+
+AXES = ("row", "column")
+
+
+def _parameters(part: Policy | Choice) -> dict[str, Array]:
+    return {field.name: getattr(part, field.name) for field in fields(part) if not field.metadata.get("static", False)}
+
+
+class Model(eqx.Module):
+    """K policies, a choice rule among them, and a prior for every parameter.
+
+    Parameters are fields of the parts; fields of one name are one parameter. A model is frozen: `with_parameters`
+    gives another one.
+    """
+
+    policies: tuple[Policy, ...]
+    choice: Choice
+    priors: dict[str, Prior]
+    name: str = eqx.field(static=True)
+
+    def __check_init__(self):
+        """Refuse parts that do not fit together."""
+        if self.choice.policies != len(self.policies):
+            raise InputError(
+                f"model {self.name!r}: {type(self.choice).__name__} chooses among {self.choice.policies} policies, "
+                f"but there are {len(self.policies)}."
+            )
+        values: dict[str, Array] = {}
+        for part in (*self.policies, self.choice):
+            for name, value in _parameters(part).items():
+                known = values.setdefault(name, value)
+                traced = isinstance(known, jax.core.Tracer) or isinstance(value, jax.core.Tracer)
+                if not traced and not np.array_equal(known, value):
+                    raise InputError(
+                        f"model {self.name!r}: {name} is {np.asarray(known)} in one part and {np.asarray(value)} in "
+                        "another; fields of one name are one parameter and must be equal."
+                    )
+        if set(values) != set(self.priors):
+            wrong = sorted(set(values) ^ set(self.priors))
+            raise InputError(f"model {self.name!r}: priors and parameters do not match in {some_of(wrong)}.")
+
+    @property
+    def parameters(self) -> dict[str, Array]:
+        """The value of every parameter by name, in the order of the parts."""
+        return {name: value for part in (*self.policies, self.choice) for name, value in _parameters(part).items()}
+
+    @property
+    def labels(self) -> list[str]:
+        """A label for every number in the parameters: 'epsilon_row', 'epsilon_column', ..., 'b'."""
+        pairs = ((name, np.ndim(value)) for name, value in self.parameters.items())
+        return [label for name, axes in pairs for label in ([f"{name}_{axis}" for axis in AXES] if axes else [name])]
+
+    @property
+    def memory(self) -> int:
+        """How many past fixations the model looks at (at least the two that every history carries)."""
+        return max(DRAWN_FROM_MAP, *(part.memory for part in (*self.policies, self.choice)))
+
+    def with_parameters(self, values: Mapping[str, Any]) -> "Model":
+        """The same model with other values for some of its parameters."""
+        unknown = [name for name in values if name not in self.parameters]
+        if unknown:
+            raise InputError(
+                f"model {self.name!r} has no parameter {some_of(unknown)}; it has {some_of(list(self.parameters))}."
+            )
+
+        def changed(part: Any) -> Any:
+            return replace(part, **{name: values[name] for name in _parameters(part) if name in values})
+
+        policies = tuple(changed(policy) for policy in self.policies)
+        return Model(policies, changed(self.choice), self.priors, self.name)
+
+    def with_priors(self, priors: Mapping[str, Prior]) -> "Model":
+        """The same model with other priors for some of its parameters."""
+        return Model(self.policies, self.choice, self.priors | dict(priors), self.name)
+
+    # --- the density -------------------------------------------------------------------------------------------
+
+    @double_precision
+    def log_density(self, history: History, picture: Picture) -> Float[Array, "row column"]:
+        """Log-probability of every cell being fixated next: the one definition that everything else reads."""
+        return mixture_log_density(self, history, picture)
+
+    @double_precision
+    def policy_log_densities(self, history: History, picture: Picture) -> Float[Array, "policy row column"]:
+        """The normalised log-density of each policy alone."""
+        return policy_log_densities(self, history, picture)
+
+    # --- priors and the real line ------------------------------------------------------------------------------
+
+    @double_precision
+    def log_prior(self) -> Float[Array, ""]:
+        """Log prior density of the model's present parameter values."""
+        return sum((self.priors[name].log_density(value) for name, value in self.parameters.items()), jnp.zeros(()))
+
+    @double_precision
+    def draw_from_prior(self, key: PRNGKeyArray) -> "Model":
+        """The model with parameters drawn from the priors."""
+        items = self.parameters.items()
+        keys = jax.random.split(key, max(len(items), 1))
+        return self.with_parameters(
+            {name: self.priors[name].sample(k, np.shape(value)) for (name, value), k in zip(items, keys, strict=False)}
+        )
+
+    @double_precision
+    def to_real(self) -> Float[Array, " number"]:
+        """The parameters as one vector on the real line (logs of variances, log-odds of probabilities)."""
+        numbers = [jnp.ravel(self.priors[name].to_real(value)) for name, value in self.parameters.items()]
+        return jnp.concatenate([*numbers, jnp.zeros(0)])
+
+    @double_precision
+    def from_real(self, vector: Float[Array, " number"]) -> "Model":
+        """The model whose parameters have this vector on the real line."""
+        return self.with_parameters(
+            {name: self.priors[name].from_real(part) for name, part in self._parts(vector).items()}
+        )
+
+    @double_precision
+    def log_jacobian(self, vector: Float[Array, " number"]) -> Float[Array, ""]:
+        """Log-density change from parameters to their vector on the real line."""
+        parts = self._parts(vector).items()
+        return sum((self.priors[name].log_jacobian(part) for name, part in parts), jnp.zeros(()))
+
+    def _parts(self, vector: Float[Array, " number"]) -> dict[str, Array]:
+        parts, start = {}, 0
+        for name, value in self.parameters.items():
+            size = int(np.size(value))
+            parts[name] = jnp.reshape(vector[start : start + size], np.shape(value))
+            start += size
+        return parts
+
+
+def policy_log_densities(model: Model, history: History, picture: Picture) -> Float[Array, "policy row column"]:
+    """`Model.policy_log_densities` for use inside compiled functions."""
+    weights = jnp.stack(
+        [jnp.broadcast_to(policy.log_weight(history, picture), picture.grid.shape) for policy in model.policies]
+    )
+    return weights - logsumexp(weights, axis=(1, 2), keepdims=True)
+
+
+def mixture_log_density(model: Model, history: History, picture: Picture) -> Float[Array, "row column"]:
+    """`Model.log_density` for use inside compiled functions."""
+    densities = policy_log_densities(model, history, picture)
+    mixture = mix(model.choice.log_probabilities(history, picture)[:, None, None], densities, axis=0)
+    return jnp.where(history.count < DRAWN_FROM_MAP, picture.log_saliency, mixture)
+
+
+def mix(choice: Float[Array, "..."], densities: Float[Array, "..."], axis: int) -> Float[Array, "..."]:
+    """Log of the sum over policies of choice times density; a single policy passes as it is."""
+    if densities.shape[axis] == 1:
+        return jnp.squeeze(densities, axis)
+    return logsumexp(choice + densities, axis=axis)

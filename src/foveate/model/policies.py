@@ -1,0 +1,152 @@
+"""Attention policies: each says where gaze would go next, as an unnormalised log-weight per cell.
+
+To add one: a final class with its parameters as fields and `log_weight`, a prior for each parameter where a model
+uses it, and one row in tests/contracts. Fields that carry the same name in several parts of a model are one
+parameter (the paper's epsilon is both the local policy's spread and the repulsion's). Variances are (row, column)
+in deg^2.
+"""
+
+from abc import abstractmethod
+from dataclasses import fields
+from typing import Any, ClassVar, final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from foveate.errors import InputError
+from foveate.model.history import Array, History, Picture
+
+# The released code repels with a quarter of epsilon's covariance ("cov_ratio" 4; the paper does not mention it).
+COVARIANCE_RATIO = 4.0
+
+# Where the repulsion forbids a cell its weight is not zero but this, as in the released code: a picture whose every
+# salient cell is forbidden then has the density s instead of 0 / 0. Needs float64: in float32 it is zero.
+REPELLED_WEIGHT = 1e-200
+
+
+def as_float64(value: Any) -> Array:
+    """`value` as a float64 array; arrays inside a compiled function pass as they are."""
+    return value if isinstance(value, jax.Array) and value.dtype == jnp.float64 else np.asarray(value, np.float64)
+
+
+def variances_field() -> Any:
+    """A field that holds two variances, (row, column), in deg^2; checked when the policy is made."""
+    return eqx.field(converter=as_float64, metadata={"variances": True})
+
+
+class Policy(eqx.Module):
+    """Where gaze would go if this policy alone decided; `memory` is how many past fixations it looks at."""
+
+    memory: ClassVar[int] = 1
+
+    @abstractmethod
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """Log of the unnormalised probability of each cell of `picture` (or of its single cell)."""
+
+    def __check_init__(self):
+        """Refuse variances that are not positive, unless they are being traced."""
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if not field.metadata.get("variances") or isinstance(value, jax.core.Tracer):
+                continue
+            if value.shape != (2,):
+                raise InputError(f"{name} has shape {value.shape}: give two variances, (row, column), in deg^2.")
+            if not (np.isfinite(value) & (np.asarray(value) > 0)).all():
+                raise InputError(f"{name} = {np.asarray(value)}: variances must be positive numbers of deg^2.")
+
+
+def axis_gaussian(
+    distance_deg: Float[Array, "*cells"], variance_deg2: Float[Array, "*one"], cell_deg: float
+) -> Float[Array, "*cells"]:
+    """One axis' factor of a Gaussian: density times the cell's side, so the product of both is a mass per cell."""
+    # The scalars are worked out first: a division per cell would cost more than its exponential.
+    scale, rate = cell_deg / jnp.sqrt(2 * jnp.pi * variance_deg2), -0.5 / variance_deg2
+    return scale * jnp.exp(rate * (distance_deg * distance_deg))
+
+
+def gaussian(picture: Picture, centre: Float[Array, "2"], variances: Float[Array, "2"]) -> Float[Array, "*cells"]:
+    """n(z; centre, variances) times the area of a cell, at the centre of each cell."""
+    height, width = picture.grid.cell_deg
+    rows = axis_gaussian(picture.y_deg - centre[0], variances[0], height)
+    columns = axis_gaussian(picture.x_deg - centre[1], variances[1], width)
+    return rows * columns
+
+
+def log_gaussian(picture: Picture, centre: Float[Array, "2"], variances: Float[Array, "2"]) -> Float[Array, "*cells"]:
+    """Log of `gaussian`, also where that underflows."""
+    exponent = (picture.y_deg - centre[0]) ** 2 / variances[0] + (picture.x_deg - centre[1]) ** 2 / variances[1]
+    area = picture.grid.cell_area_deg2
+    return jnp.log(area / (2 * jnp.pi)) - 0.5 * (jnp.log(variances[0]) + jnp.log(variances[1]) + exponent)
+
+
+@final
+class StaticSaliency(Policy):
+    """Gaze is drawn from the map, wherever it was: s(z)."""
+
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """Log s(z)."""
+        return picture.log_saliency
+
+
+@final
+class Local(Policy):
+    """Gaze stays near: n(z; z_{t-1}, epsilon), whatever the picture shows (Eq. 2)."""
+
+    epsilon: Float[Array, "2"] = variances_field()
+
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """Log n(z; z_{t-1}, epsilon)."""
+        return log_gaussian(picture, history.gaze, self.epsilon)
+
+
+@final
+class Global(Policy):
+    """Gaze goes to salient places, near ones preferred: s(z) n(z; z_{t-1}, xi) (Eq. 3; alone, Eq. 10)."""
+
+    xi: Float[Array, "2"] = variances_field()
+
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """Log s(z) + log n(z; z_{t-1}, xi)."""
+        return picture.log_saliency + log_gaussian(picture, history.gaze, self.xi)
+
+
+@final
+class RepelledGlobal(Policy):
+    """Eq. 4 as in the released code: s(z) max(n(z; z_{t-1}, xi) - n(z; z_{t-1}, epsilon / 4), 0)."""
+
+    xi: Float[Array, "2"] = variances_field()
+    epsilon: Float[Array, "2"] = variances_field()
+
+    @property
+    def repelling(self) -> Float[Array, "2"]:
+        """The variances of the repelling Gaussian."""
+        return self.epsilon / COVARIANCE_RATIO
+
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """Log s(z) + log max(n_xi - n_{epsilon / 4}, floor)."""
+        wide = gaussian(picture, history.gaze, self.xi)
+        narrow = gaussian(picture, history.gaze, self.repelling)
+        return picture.log_saliency + jnp.log(jnp.maximum(wide - narrow, REPELLED_WEIGHT))
+
+
+@final
+class PrintedRepelledGlobal(Policy):
+    """Eq. 4 as printed, with s relative to uniform: max(s(z) H W n(z; z_{t-1}, xi) - n(z; z_{t-1}, epsilon), 0).
+
+    The paper does not say on which scale s stands here, and it matters: with s summing to one the repulsion forbids
+    nearly the whole picture. Read with a mean of one, it predicts as well as the released form.
+    """
+
+    xi: Float[Array, "2"] = variances_field()
+    epsilon: Float[Array, "2"] = variances_field()
+
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """Log s(z) + log max(n_xi - n_epsilon / (s(z) H W), floor)."""
+        positive = picture.saliency > 0
+        relative = jnp.where(positive, picture.saliency, 1.0) * picture.grid.cells
+        wide = gaussian(picture, history.gaze, self.xi)
+        narrow = gaussian(picture, history.gaze, self.epsilon) / relative
+        return picture.log_saliency + jnp.log(jnp.maximum(wide - narrow, REPELLED_WEIGHT))

@@ -1,0 +1,99 @@
+"""Steps: the scored transitions of a data set, each a history and the cell that was fixated next.
+
+Padded to (path, step), so that all steps of a path share its picture: sums over the cells then become matrix
+products.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from foveate.data.dataset import Dataset
+from foveate.data.grid import Grid
+from foveate.errors import InputError
+from foveate.model.history import Array, History, Picture
+from foveate.model.kernels import Reduced, Scene, reduced_maps
+from foveate.model.model import DRAWN_FROM_MAP
+
+
+class Steps(eqx.Module):
+    """Histories and targets of all scored steps; in the padding (`real` False) values are finite but mean nothing."""
+
+    levels: list[Reduced]  # every map, reduced to fewer and fewer nodes; the last is the map itself
+    picture: Int[Array, " path"]  # index of each path's map
+    history: History  # (path, step)
+    target: Picture  # the cell fixated next: (path, step) single cells
+    row: Int[Array, "path step"]  # and its place on the grid
+    column: Int[Array, "path step"]
+    real: Bool[Array, "path step"]
+    grid: Grid = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, data: Dataset, *, memory: int = DRAWN_FROM_MAP, paths: int | None = None, steps: int | None = None):
+        """All steps from the third fixation on; `paths` and `steps` set the padded size (None: just enough)."""
+        scan, maps = data.paths, data.maps
+        longest = int(scan.length.max(initial=0)) - DRAWN_FROM_MAP
+        if longest < 1:
+            raise InputError(
+                f"no scan path has {DRAWN_FROM_MAP + 1} fixations: the first {DRAWN_FROM_MAP} of each path are given, "
+                "so there is nothing to predict."
+            )
+        size = (paths or len(scan), steps or longest)
+        if size[0] < len(scan) or size[1] < longest:
+            raise InputError(f"{len(scan)} paths of up to {longest} steps do not fit into {size[0]} x {size[1]}.")
+        real = np.zeros(size, dtype=bool)
+        real[: len(scan), :longest] = scan.real[:, DRAWN_FROM_MAP:]
+        step_of, time_of = np.nonzero(real)
+        target = time_of + DRAWN_FROM_MAP
+
+        def padded(values: np.ndarray, fill: float) -> np.ndarray:
+            array = np.full((*size, *values.shape[1:]), fill, dtype=values.dtype)
+            array[step_of, time_of] = values
+            return array
+
+        recent = np.maximum(target[:, None] - 1 - np.arange(memory), 0)
+        position = np.stack([scan.y_deg[step_of[:, None], recent], scan.x_deg[step_of[:, None], recent]], axis=-1)
+        row, column = maps.grid.cell_of(scan.y_deg[step_of, target], scan.x_deg[step_of, target])
+        picture = np.zeros(size[0], dtype=np.int64)
+        picture[: len(scan)] = maps.index_of(scan.picture.tolist())
+        y_deg, x_deg = maps.grid.centre_of(row, column)
+        saliency = maps.at(scan)
+        return cls(
+            levels=reduced_maps(maps.grid, maps.values),
+            picture=picture,
+            history=History(
+                position_deg=padded(position, min(maps.grid.cell_deg) / 2),
+                saliency=padded(saliency[step_of[:, None], recent], 1 / maps.grid.cells),
+                count=padded(target, DRAWN_FROM_MAP),
+            ),
+            target=Picture(
+                padded(saliency[step_of, target], 1 / maps.grid.cells),
+                padded(y_deg, maps.grid.cell_deg[0] / 2),
+                padded(x_deg, maps.grid.cell_deg[1] / 2),
+                maps.grid,
+            ),
+            row=padded(row, 0),
+            column=padded(column, 0),
+            real=real,
+            grid=maps.grid,
+        )
+
+    @property
+    def count(self) -> int:
+        """How many steps are scored."""
+        return int(np.sum(self.real))
+
+    @property
+    def saliency(self) -> Float[Array, "picture row column"]:
+        """The map of every picture."""
+        return self.levels[-1].weights
+
+    def picture_of(self, index: Int[Array, ""]) -> Picture:
+        """The whole picture with this index among the maps."""
+        return Picture.whole(self.grid, jnp.asarray(self.saliency)[index])
+
+    def scene(self) -> Scene:
+        """The part that the sums over cells read."""
+        levels = [level._replace(weights=jnp.asarray(level.weights)[self.picture]) for level in self.levels]
+        return Scene(levels, jnp.asarray(self.history.position_deg)[:, :, 0, :])
