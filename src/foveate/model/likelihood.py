@@ -15,10 +15,11 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
 from foveate.model.history import Array, History
-from foveate.model.kernels import CANCELLATION, Scene, log_gaussian_sum, peak, salient_sum
+from foveate.model.kernels import CANCELLATION, peak
 from foveate.model.model import Model, mix
 from foveate.model.policies import Global, Local, Policy, RepelledGlobal, StaticSaliency
 from foveate.model.repulsion import repelled_sum
+from foveate.model.scene import Scene, differentiable_salient_value, log_gaussian_sum
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
 
@@ -121,12 +122,12 @@ def _(policy: StaticSaliency, steps: Steps, scene: Scene) -> Float[Array, "path 
 
 @log_normaliser.register
 def _(policy: Local, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
-    return log_gaussian_sum(steps.grid, scene.gaze, policy.epsilon)
+    return log_gaussian_sum(scene, policy.epsilon)
 
 
 @log_normaliser.register
 def _(policy: Global, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
-    total = salient_sum(steps.grid, scene, policy.xi)
+    total = differentiable_salient_value(scene, policy.xi)
     least = CANCELLATION * peak(steps.grid, policy.xi)
     # Far from everything salient the sum loses its digits, and then underflows; the definition works on logs.
     return lax.cond(
@@ -138,4 +139,4 @@ def _(policy: Global, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
 
 @log_normaliser.register
 def _(policy: RepelledGlobal, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
-    return jnp.log(repelled_sum(steps.grid, scene, policy.xi, policy.epsilon))
+    return jnp.log(repelled_sum(scene, policy.xi, policy.repelling))

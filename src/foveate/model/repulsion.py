@@ -2,7 +2,7 @@
 
     D = sum s a - sum s b + sum_R s (b - a),      R = {b > a}
 
-The first two are sums over the whole picture that `kernels.py` does fast. If b is narrower than a on both axes, R is
+The first two are sums over the whole picture, which `scene.py` does fast. If b is narrower than a on both axes, R is
 an ellipse around the gaze, so the third is a sum over a small window. The window is exact only while it covers the
 ellipse, and the difference only while it does not cancel: both are checked, and where either fails the sum runs
 over the whole grid. R moves with the variances, but on its edge a = b, so that adds nothing to the derivative.
@@ -19,110 +19,59 @@ from jax.custom_batching import sequential_vmap
 from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
+from foveate.model import kernels
 from foveate.model.history import Array
-from foveate.model.kernels import (
-    CANCELLATION,
-    Factors,
-    Moments,
-    Scene,
-    axis_terms,
-    column_distances,
-    derivative,
-    moments_of,
-    peak,
-    row_distances,
-    salient_moments,
-    salient_value,
-    total,
-    value_of,
-)
-from foveate.model.policies import COVARIANCE_RATIO, REPELLED_WEIGHT, axis_gaussian
+from foveate.model.kernels import CANCELLATION, Sum, peak, sum_from_moments, total
+from foveate.model.policies import REPELLED_WEIGHT, axis_gaussian
+from foveate.model.scene import Scene, salient_sum, salient_value
 
 # Windows tried, as shares of the grid's sides. A larger ellipse takes the whole grid.
 WINDOWS = (1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2)
 
 
-# Up to this many cells a side the narrow sum is done on the cells themselves: no reduction would serve it.
-DIRECT_CELLS = 80
-
-
-def repelled_sum(
-    grid: Grid, scene: Scene, xi: Float[Array, "2"], epsilon: Float[Array, "2"]
-) -> Float[Array, "path step"]:
-    """Sum over all cells of s(z) max(n(z; gaze, xi) - n(z; gaze, epsilon / 4), floor), each n times the cell's area."""
-    # One by one in a batch: which window serves depends on the variances (see `kernels.salient_sum`).
-    plain = sequential_vmap(partial(_value, grid))
-    moments = sequential_vmap(partial(_moments, grid))
+def repelled_sum(scene: Scene, wide: Float[Array, "2"], narrow: Float[Array, "2"]) -> Float[Array, "path step"]:
+    """Sum over all cells of s(z) max(n(z; gaze, wide) - n(z; gaze, narrow), floor), differentiable in the variances."""
+    # One by one in a batch: which window serves depends on the variances (see `scene.py`).
+    plain, full = sequential_vmap(_value), sequential_vmap(_sums)
 
     @jax.custom_jvp
-    def differentiable(scene, xi, epsilon):
-        return plain(scene, xi, epsilon)
+    def differentiable(scene, wide, narrow):
+        return plain(scene, wide, narrow)
 
     @differentiable.defjvp
     def _(primals, tangents):
-        (scene, xi, epsilon), (_, xi_direction, epsilon_direction) = primals, tangents
-        attracting, repelling, forbidden = moments(scene, xi, epsilon)
-        value = attracting.zeroth - repelling.zeroth + REPELLED_WEIGHT * forbidden
-        narrow, narrow_direction = epsilon / COVARIANCE_RATIO, epsilon_direction / COVARIANCE_RATIO
-        change = derivative(attracting, xi, xi_direction) - derivative(repelling, narrow, narrow_direction)
-        return value, change
+        attracting, repelling, forbidden = full(*primals)
+        value = attracting.value - repelling.value + REPELLED_WEIGHT * forbidden
+        return value, attracting.along(tangents[1]) - repelling.along(tangents[2])
 
-    return differentiable(scene, xi, epsilon)
+    return differentiable(scene, wide, narrow)
 
 
-def _value(grid: Grid, scene: Scene, xi: Array, epsilon: Array) -> Float[Array, "path step"]:
-    narrow, narrow_variances = _narrow(grid, scene, epsilon), epsilon / COVARIANCE_RATIO
-    attracting = salient_value(grid, scene, xi)
-    if max(grid.shape) <= DIRECT_CELLS:
-        repelling = value_of(narrow, scene.saliency)
-    else:
-        repelling = salient_value(grid, scene, narrow_variances)
-    branches = [partial(_overlap_value, grid, half) for half in _half_windows(grid)]
-    no_window = lambda scene, xi, narrow: jnp.full_like(attracting, -jnp.inf)  # noqa: E731
-    overlap = lax.switch(_window(grid, xi, narrow_variances), [*branches, no_window], scene, xi, narrow)
+def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
+    attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
+    branches = [partial(_overlap_value, half) for half in _half_windows(scene.grid)]
+    no_window = lambda scene, wide, narrow: jnp.full_like(attracting, -jnp.inf)  # noqa: E731
+    overlap = lax.switch(_window(scene.grid, wide, narrow), [*branches, no_window], scene, wide, narrow)
     fast = attracting - repelling + overlap
-    exact = jnp.all(fast > CANCELLATION * jnp.maximum(peak(grid, xi), repelling))
-    return lax.cond(exact, lambda: fast, lambda: _by_path(_whole_value, grid, scene, xi, narrow))
+    exact = jnp.all(fast > CANCELLATION * jnp.maximum(peak(scene.grid, wide), repelling))
+    return lax.cond(exact, lambda: fast, lambda: _by_path(_whole_value, scene, wide, narrow))
 
 
-def _moments(grid: Grid, scene: Scene, xi: Array, epsilon: Array) -> tuple[Moments, Moments, Float[Array, "path step"]]:
-    """Moments of both Gaussians over the cells that are not forbidden, and the saliency of those that are."""
-    narrow, narrow_variances = _narrow(grid, scene, epsilon), epsilon / COVARIANCE_RATIO
-    attracting = salient_moments(grid, scene, xi)
-    if max(grid.shape) <= DIRECT_CELLS:
-        repelling = moments_of(narrow, scene.saliency)
-    else:
-        repelling = salient_moments(grid, scene, narrow_variances)
-    branches = [partial(_overlap_moments, grid, half) for half in _half_windows(grid)]
-    never = Moments(*[jnp.full_like(attracting.zeroth, jnp.inf)] * 3)
-    no_window = lambda scene, xi, narrow: (never, never)  # noqa: E731
-    inside = lax.switch(_window(grid, xi, narrow_variances), [*branches, no_window], scene, xi, narrow)
+def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Array, "path step"]]:
+    """Sums of both Gaussians over the cells that are not forbidden, and the saliency of those that are."""
+    attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
+    branches = [partial(_overlap_sums, half) for half in _half_windows(scene.grid)]
+    never = Sum(*[jnp.full_like(attracting.value, jnp.inf)] * 3)
+    no_window = lambda scene, wide, narrow: (never, never)  # noqa: E731
+    inside = lax.switch(_window(scene.grid, wide, narrow), [*branches, no_window], scene, wide, narrow)
     outside = attracting - inside[0], repelling - inside[1]
-    difference = outside[0].zeroth - outside[1].zeroth
-    exact = jnp.all(difference > CANCELLATION * jnp.maximum(peak(grid, xi), repelling.zeroth))
+    difference = outside[0].value - outside[1].value
+    exact = jnp.all(difference > CANCELLATION * jnp.maximum(peak(scene.grid, wide), repelling.value))
     return lax.cond(
         exact,
         lambda: (*outside, jnp.zeros_like(difference)),
-        lambda: _by_path(_whole_moments, grid, scene, xi, narrow),
+        lambda: _by_path(_whole_sums, scene, wide, narrow),
     )
-
-
-def _narrow(grid: Grid, scene: Scene, epsilon: Array) -> Factors:
-    """n(z; gaze, epsilon / 4) on the grid's rows and columns: the fourth power of what the local policy sums up."""
-    distances = row_distances(grid, scene.gaze), column_distances(grid, scene.gaze)
-
-    def factor(axis: int) -> Array:
-        terms, nearest = axis_terms(distances[axis], epsilon[axis])
-        variance = epsilon[axis] / COVARIANCE_RATIO
-        square = terms * terms
-        return (
-            grid.cell_deg[axis]
-            / jnp.sqrt(2 * jnp.pi * variance)
-            * jnp.exp(-0.5 / variance * nearest)
-            * (square * square)
-        )
-
-    return Factors(*distances, factor(0), factor(1))
 
 
 # --- the window around the gaze ------------------------------------------------------------------------------------
@@ -134,7 +83,7 @@ def _half_windows(grid: Grid) -> list[tuple[int, int]]:
 
 
 def _window(grid: Grid, wide: Array, narrow: Array) -> Int[Array, ""]:
-    """Index of the smallest window that covers the ellipse {narrow > wide} wherever the gaze is; past the last: none."""
+    """Index of the smallest window that covers {narrow > wide} wherever the gaze is; behind the last one: none does."""
     steepness = 0.5 * (1 / narrow - 1 / wide)
     height = 0.5 * jnp.log(jnp.prod(wide / narrow))
     bounded = (steepness > 0).all()
@@ -145,15 +94,16 @@ def _window(grid: Grid, wide: Array, narrow: Array) -> Int[Array, ""]:
 
 
 class _Cells(NamedTuple):
-    """Some cells of each step's picture with both Gaussians, as factors on rows and columns."""
+    """Some cells around each gaze, with the distances and both Gaussians as factors on rows and columns."""
 
     saliency: Float[Array, "*batch row column"]
-    by_row: Float[Array, "*batch row"]
-    by_column: Float[Array, "*batch column"]
+    row_deg: Float[Array, "*batch row"]
+    column_deg: Float[Array, "*batch column"]
     wide_rows: Float[Array, "*batch row"]
     wide_columns: Float[Array, "*batch column"]
     narrow_rows: Float[Array, "*batch row"]
     narrow_columns: Float[Array, "*batch column"]
+    variances: tuple[Array, Array]
 
     @property
     def wide(self) -> Float[Array, "*batch row column"]:
@@ -164,81 +114,78 @@ class _Cells(NamedTuple):
         return self.narrow_rows[..., :, None] * self.narrow_columns[..., None, :]
 
 
-def _in_window(grid: Grid, half: tuple[int, int], scene: Scene, xi: Array, narrow: Factors) -> _Cells:
+def _in_window(half: tuple[int, int], scene: Scene, wide: Array, narrow: Array) -> _Cells:
     """The cells of a window around each gaze, moved inward at the picture's edge."""
+    grid = scene.grid
     size = (min(2 * half[0] + 1, grid.rows), min(2 * half[1] + 1, grid.columns))
     cell = jnp.floor(scene.gaze / jnp.asarray(grid.cell_deg)).astype(int)
     corner = jnp.clip(cell - jnp.asarray(half), 0, jnp.asarray(grid.shape) - jnp.asarray(size))
-    cut = jax.vmap(jax.vmap(lambda map_, at: lax.dynamic_slice(map_, at, size), (None, 0)))
-    cut_rows, cut_columns = (
-        jax.vmap(jax.vmap(lambda values, at, length=length: lax.dynamic_slice(values, (at,), (length,))))
-        for length in size
-    )
-    row, column = corner[..., 0], corner[..., 1]
+    cut = jax.vmap(jax.vmap(lambda whole, at: lax.dynamic_slice(whole, at, size), (None, 0)))
     height, width = grid.cell_deg
-    by_row, by_column = cut_rows(narrow.by_row, row), cut_columns(narrow.by_column, column)
+    row_deg = (corner[..., 0, None] + jnp.arange(size[0]) + 0.5) * height - scene.gaze[..., 0, None]
+    column_deg = (corner[..., 1, None] + jnp.arange(size[1]) + 0.5) * width - scene.gaze[..., 1, None]
     return _Cells(
         cut(scene.saliency, corner),
-        by_row,
-        by_column,
-        axis_gaussian(by_row, xi[0], height),
-        axis_gaussian(by_column, xi[1], width),
-        cut_rows(narrow.rows, row),
-        cut_columns(narrow.columns, column),
+        row_deg,
+        column_deg,
+        axis_gaussian(row_deg, wide[0], height),
+        axis_gaussian(column_deg, wide[1], width),
+        axis_gaussian(row_deg, narrow[0], height),
+        axis_gaussian(column_deg, narrow[1], width),
+        (wide, narrow),
     )
 
 
-def _overlap_value(
-    grid: Grid, half: tuple[int, int], scene: Scene, xi: Array, narrow: Factors
-) -> Float[Array, "path step"]:
+def _overlap_value(half: tuple[int, int], scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
     """Sum over {narrow > wide} of s (narrow - wide)."""
-    cells = _in_window(grid, half, scene, xi, narrow)
-    return jnp.sum(cells.saliency * jnp.maximum(cells.narrow - cells.wide, 0), axis=(-2, -1))
+    cells = _in_window(half, scene, wide, narrow)
+    terms = cells.saliency * jnp.maximum(cells.narrow - cells.wide, 0)
+    return total(terms.reshape(*terms.shape[:-2], -1))
 
 
-def _overlap_moments(
-    grid: Grid, half: tuple[int, int], scene: Scene, xi: Array, narrow: Factors
-) -> tuple[Moments, Moments]:
-    """Moments of both Gaussians over {narrow > wide}."""
-    cells = _in_window(grid, half, scene, xi, narrow)
-    return _moments_over(cells, jnp.where(cells.narrow > cells.wide, cells.saliency, 0.0))
+def _overlap_sums(half: tuple[int, int], scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum]:
+    """Sums of both Gaussians over {narrow > wide}."""
+    cells = _in_window(half, scene, wide, narrow)
+    return _sums_over(cells, jnp.where(cells.narrow > cells.wide, cells.saliency, 0.0))
 
 
-def _moments_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> tuple[Moments, Moments]:
-    """Moments of both Gaussians with the saliency of the cells that do not count set to zero."""
-    squared = cells.by_column**2
+def _sums_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> tuple[Sum, Sum]:
+    """Sums of both Gaussians with the saliency of the cells that do not count set to zero."""
+    squared = cells.column_deg**2
     columns = [cells.wide_columns, cells.wide_columns * squared, cells.narrow_columns, cells.narrow_columns * squared]
-    sums = saliency @ jnp.stack(columns, axis=-1)
+    by_row = jnp.stack(columns, axis=-2) @ jnp.swapaxes(saliency, -2, -1)  # (kind, row)
 
-    def moments(rows: Array, plain: Array, weighted: Array) -> Moments:
-        return Moments(
-            total(rows * plain),
-            total(rows * cells.by_row**2 * plain),
-            total(rows * weighted),
-        )
+    def sums(rows: Array, plain: Array, weighted: Array, variances: Array) -> Sum:
+        row = total(rows * cells.row_deg**2 * plain)
+        return sum_from_moments(total(rows * plain), row, total(rows * weighted), variances)
 
-    return moments(cells.wide_rows, sums[..., 0], sums[..., 1]), moments(cells.narrow_rows, sums[..., 2], sums[..., 3])
+    wide, narrow = cells.variances
+    return (
+        sums(cells.wide_rows, by_row[..., 0, :], by_row[..., 1, :], wide),
+        sums(cells.narrow_rows, by_row[..., 2, :], by_row[..., 3, :], narrow),
+    )
 
 
 # --- the whole grid ------------------------------------------------------------------------------------------------
 
 
-def _by_path(function: Callable[[_Cells], Any], grid: Grid, scene: Scene, xi: Array, narrow: Factors) -> Any:
+def _by_path(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narrow: Array) -> Any:
     """`function` of all cells, one path after another, so that no more than (step, row, column) is held."""
-    height, width = grid.cell_deg
 
-    def one(path: tuple[Array, Factors]):
-        saliency, (by_row, by_column, rows, columns) = path
-        wide = axis_gaussian(by_row, xi[0], height), axis_gaussian(by_column, xi[1], width)
-        return function(_Cells(saliency, by_row, by_column, *wide, rows, columns))
+    def one(path: tuple[Array, Array]):
+        saliency, gaze = path
+        a, b = kernels.factors(scene.grid, gaze, wide), kernels.factors(scene.grid, gaze, narrow)
+        return function(_Cells(saliency, *a, b.rows, b.columns, (wide, narrow)))
 
-    return lax.map(one, (scene.saliency, narrow))
+    return lax.map(one, (scene.saliency, scene.gaze))
 
 
 def _whole_value(cells: _Cells) -> Float[Array, " step"]:
-    return jnp.sum(cells.saliency * jnp.maximum(cells.wide - cells.narrow, REPELLED_WEIGHT), axis=(-2, -1))
+    terms = cells.saliency * jnp.maximum(cells.wide - cells.narrow, REPELLED_WEIGHT)
+    return total(terms.reshape(*terms.shape[:-2], -1))
 
 
-def _whole_moments(cells: _Cells) -> tuple[Moments, Moments, Float[Array, " step"]]:
+def _whole_sums(cells: _Cells) -> tuple[Sum, Sum, Float[Array, " step"]]:
     allowed = jnp.where(cells.wide - cells.narrow > REPELLED_WEIGHT, cells.saliency, 0.0)
-    return *_moments_over(cells, allowed), jnp.sum(cells.saliency) - jnp.sum(allowed, axis=(-2, -1))
+    forbidden = jnp.sum(cells.saliency) - total(allowed.reshape(*allowed.shape[:-2], -1))
+    return *_sums_over(cells, allowed), forbidden

@@ -12,21 +12,24 @@ from jaxtyping import Bool, Float, Int
 from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
 from foveate.errors import InputError
+from foveate.model import tables
 from foveate.model.history import Array, History, Picture
-from foveate.model.kernels import Reduced, Scene, reduced_maps
 from foveate.model.model import DRAWN_FROM_MAP
+from foveate.model.scene import Scene
+from foveate.model.tables import Table
 
 
 class Steps(eqx.Module):
     """Histories and targets of all scored steps; in the padding (`real` False) values are finite but mean nothing."""
 
-    levels: list[Reduced]  # every map, reduced to fewer and fewer nodes; the last is the map itself
+    saliency: Float[Array, "picture row column"]
     picture: Int[Array, " path"]  # index of each path's map
     history: History  # (path, step)
     target: Picture  # the cell fixated next: (path, step) single cells
     row: Int[Array, "path step"]  # and its place on the grid
     column: Int[Array, "path step"]
     real: Bool[Array, "path step"]
+    table: Table | None
     grid: Grid = eqx.field(static=True)
 
     @classmethod
@@ -60,7 +63,7 @@ class Steps(eqx.Module):
         y_deg, x_deg = maps.grid.centre_of(row, column)
         saliency = maps.at(scan)
         return cls(
-            levels=reduced_maps(maps.grid, maps.values),
+            saliency=maps.values,
             picture=picture,
             history=History(
                 position_deg=padded(position, min(maps.grid.cell_deg) / 2),
@@ -76,6 +79,7 @@ class Steps(eqx.Module):
             row=padded(row, 0),
             column=padded(column, 0),
             real=real,
+            table=None,
             grid=maps.grid,
         )
 
@@ -84,16 +88,17 @@ class Steps(eqx.Module):
         """How many steps are scored."""
         return int(np.sum(self.real))
 
-    @property
-    def saliency(self) -> Float[Array, "picture row column"]:
-        """The map of every picture."""
-        return self.levels[-1].weights
-
     def picture_of(self, index: Int[Array, ""]) -> Picture:
         """The whole picture with this index among the maps."""
         return Picture.whole(self.grid, jnp.asarray(self.saliency)[index])
 
     def scene(self) -> Scene:
         """The part that the sums over cells read."""
-        levels = [level._replace(weights=jnp.asarray(level.weights)[self.picture]) for level in self.levels]
-        return Scene(levels, jnp.asarray(self.history.position_deg)[:, :, 0, :])
+        gaze = jnp.asarray(self.history.position_deg)[:, :, 0, :]
+        return Scene(jnp.asarray(self.saliency)[self.picture], gaze, self.table, self.grid)
+
+    def tabulated(self) -> "Steps":
+        """The same steps with a table of the sums over cells: worth its second where many evaluations are to come."""
+        saliency = np.asarray(self.saliency)[np.asarray(self.picture)]
+        table = tables.build(self.grid, saliency, np.asarray(self.history.position_deg)[:, :, 0])
+        return eqx.tree_at(lambda steps: steps.table, self, table, is_leaf=lambda leaf: leaf is None)
