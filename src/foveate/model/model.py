@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.scipy.special import logsumexp
 from jaxtyping import Float, PRNGKeyArray
 
@@ -105,12 +106,12 @@ class Model(eqx.Module):
     @double_precision
     def log_density(self, history: History, picture: Picture) -> Float[Array, "row column"]:
         """Log-probability of every cell being fixated next: the one definition that everything else reads."""
-        return mixture_log_density(self, history, picture)
+        return _log_density(self, history, picture)
 
     @double_precision
     def policy_log_densities(self, history: History, picture: Picture) -> Float[Array, "policy row column"]:
         """The normalised log-density of each policy alone."""
-        return policy_log_densities(self, history, picture)
+        return _policy_log_densities(self, history, picture)
 
     # --- priors and the real line ------------------------------------------------------------------------------
 
@@ -161,6 +162,8 @@ def policy_log_densities(model: Model, history: History, picture: Picture) -> Fl
     weights = jnp.stack(
         [jnp.broadcast_to(policy.log_weight(history, picture), picture.grid.shape) for policy in model.policies]
     )
+    # With a tiny variance all weights are around -1e8: without this shift the sum of the map would be one to 1e-8 only.
+    weights -= lax.stop_gradient(weights.max(axis=(1, 2), keepdims=True))
     return weights - logsumexp(weights, axis=(1, 2), keepdims=True)
 
 
@@ -176,3 +179,7 @@ def mix(choice: Float[Array, "..."], densities: Float[Array, "..."], axis: int) 
     if densities.shape[axis] == 1:
         return jnp.squeeze(densities, axis)
     return logsumexp(choice + densities, axis=axis)
+
+
+_log_density = eqx.filter_jit(mixture_log_density)
+_policy_log_densities = eqx.filter_jit(policy_log_densities)

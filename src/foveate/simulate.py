@@ -1,0 +1,285 @@
+"""Simulated scan paths: the model's own density, drawn from fixation by fixation."""
+
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Float, Int, PRNGKeyArray
+
+from foveate.data.grid import Grid
+from foveate.data.saliency import SaliencyMaps
+from foveate.data.scanpaths import ScanPaths
+from foveate.draw import Scene, draw_cell, draw_from_map, draw_policy
+from foveate.errors import InputError, some_of
+from foveate.model.history import Array, History
+from foveate.model.model import DRAWN_FROM_MAP, Model
+from foveate.precision import double_precision
+
+# Label of a fixation that no policy chose: the first ones, which are drawn from the map, and the padding.
+NO_POLICY = -1
+
+# Paths are simulated in batches whose maps take up about this much, so that they stay in a processor's cache; but
+# never fewer paths than this at once, since every step of a batch costs some time of its own.
+BATCH_BYTES = 2**20
+FEWEST_PATHS = 4
+
+# A compiled function serves all data sets whose longest path rounds up to the same multiple of this.
+LENGTH_STEP = 16
+
+
+@double_precision
+def simulate(
+    models: Model | Mapping[Any, Model],
+    maps: SaliencyMaps,
+    lengths: int | ScanPaths,
+    key: PRNGKeyArray,
+    *,
+    observed_start: bool = False,
+) -> ScanPaths:
+    """Scan paths drawn from a model, or from each observer's own: one mapping observer -> model, all of one structure.
+
+    `lengths` is a number of fixations (every observer looks at every picture of `maps` once; a single model is
+    observer 1), or scan paths whose observers, pictures, trials and lengths are imitated. The first two fixations of
+    a path are drawn from its map; with `observed_start` they are those of the imitated path. The others are centres
+    of cells. The column `policy` holds the index of the policy that chose each fixation, -1 where none did.
+
+    A path depends on the key, on its place among the paths, its observer's parameters and its map, on nothing else.
+    """
+    check_key(key)
+    template, values = _stack(models)
+    plan = _imitate(lengths, models, maps) if isinstance(lengths, ScanPaths) else _everyone(lengths, models, maps)
+    start = _observed_start(lengths, maps) if observed_start else None
+    return simulate_plan(template, values, maps, plan, key, start)
+
+
+def check_key(key: Any) -> None:
+    """Refuse what is not a JAX key, such as a bare seed."""
+    if not isinstance(key, jax.Array):
+        raise InputError(f"key = {key!r}: randomness needs a JAX key; make one from a seed with jax.random.key(seed).")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Who looks at which picture for how long, path by path; `who` is the observer's place in stacked parameters."""
+
+    observer: np.ndarray
+    picture: np.ndarray
+    trial: np.ndarray
+    length: Int[np.ndarray, " path"]
+    who: Int[np.ndarray, " path"]
+
+    @classmethod
+    def everyone(cls, observers: list, pictures: list, length: int) -> "Plan":
+        """Every observer on every picture, for `length` fixations."""
+        if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
+            raise InputError(f"lengths = {length!r}: give a number of fixations, 1 or more, or scan paths to imitate.")
+        who = np.repeat(np.arange(len(observers)), len(pictures))
+        return cls(
+            observer=_names("observer", observers)[who],
+            picture=np.tile(_names("picture", pictures), len(observers)),
+            trial=np.ones(len(who), dtype=np.int64),
+            length=np.full(len(who), length, dtype=np.int64),
+            who=who,
+        )
+
+
+def _names(kind: str, names: list) -> np.ndarray:
+    array = np.array(names)
+    if array.ndim != 1 or array.tolist() != names:
+        raise InputError(
+            f"{kind} names {some_of([repr(name) for name in names])}: they must be all whole numbers or all text."
+        )
+    return array
+
+
+def _everyone(length: int, models: Model | Mapping[Any, Model], maps: SaliencyMaps) -> Plan:
+    observers = list(models) if isinstance(models, Mapping) else [1]
+    return Plan.everyone(observers, list(maps.pictures), length)
+
+
+def _imitate(paths: ScanPaths, models: Model | Mapping[Any, Model], maps: SaliencyMaps) -> Plan:
+    if paths.extent != maps.grid.extent:
+        raise InputError(
+            f"the scan paths lie in {paths.extent}, the maps in {maps.grid.extent}; they must be the same."
+        )
+    who = np.zeros(len(paths), dtype=np.int64)
+    if isinstance(models, Mapping):
+        missing = [observer for observer in paths.observers if observer not in models]
+        if missing:
+            raise InputError(
+                f"no model for observer {some_of(missing)}; there are models for {some_of(list(models), 10)}: add "
+                "theirs, or leave them out with paths.select(observers=...)."
+            )
+        place = {observer: index for index, observer in enumerate(models)}
+        who = np.array([place[observer] for observer in paths.observer.tolist()], dtype=np.int64)
+    return Plan(paths.observer, paths.picture, paths.trial, paths.length, who)
+
+
+def _stack(models: Model | Mapping[Any, Model]) -> tuple[Model, dict[str, np.ndarray]]:
+    """A model of the structure that all share, and every parameter with a leading axis over observers."""
+    named = dict(models) if isinstance(models, Mapping) else {1: models}
+    if not named:
+        raise InputError("no models given: there must be one for each observer.")
+    first, template = next(iter(named.items()))
+
+    def structure(model: Model) -> Any:
+        shapes = [np.shape(value) for value in model.parameters.values()]
+        return jax.tree.structure((model.policies, model.choice)), shapes
+
+    for observer, model in named.items():
+        if structure(model) != structure(template):
+            raise InputError(
+                f"the model of observer {observer} ({model.name!r}) is not built like that of observer {first} "
+                f"({template.name!r}): all must have the same policies and choice; simulate them one by one."
+            )
+    parameters = [model.parameters for model in named.values()]
+    values = {name: np.stack([np.asarray(p[name]) for p in parameters]) for name in template.parameters}
+    return template.with_parameters({name: value[0] for name, value in values.items()}), values
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """The first fixations of every path, as observed."""
+
+    position_deg: Float[np.ndarray, "path start 2"]
+    saliency: Float[np.ndarray, "path start"]
+
+
+def _observed_start(lengths: int | ScanPaths, maps: SaliencyMaps) -> Start:
+    if not isinstance(lengths, ScanPaths):
+        raise InputError(
+            f"observed_start=True with lengths = {lengths}: there is nothing observed to start from; give scan paths "
+            "as lengths."
+        )
+    paths = lengths.require(DRAWN_FROM_MAP)
+    first = replace(
+        paths,
+        length=np.full(len(paths), DRAWN_FROM_MAP),
+        duration_s=None,
+        columns={},
+        **{name: getattr(paths, name)[:, :DRAWN_FROM_MAP] for name in ("fixation", "x_deg", "y_deg")},
+    )
+    return Start(np.stack([first.y_deg, first.x_deg], axis=-1), maps.at(first))
+
+
+# --- batches -------------------------------------------------------------------------------------------------------
+
+
+def simulate_plan(
+    template: Model,
+    values: Mapping[str, Array],
+    maps: SaliencyMaps,
+    plan: Plan,
+    key: PRNGKeyArray,
+    start: Start | None = None,
+) -> ScanPaths:
+    """The plan's paths, with the template's structure and the parameters that the plan's `who` picks from `values`."""
+    picture = maps.index_of(plan.picture.tolist())
+    longest = int(plan.length.max(initial=1))
+    rows, columns, policy = (np.zeros((len(plan.length), longest), dtype=np.int64) for _ in range(3))
+
+    @double_precision  # which is switched on for each thread by itself
+    def run(batch: np.ndarray) -> None:
+        drawn = _simulate_batch(
+            template,
+            {name: np.asarray(value)[plan.who[batch]] for name, value in values.items()},
+            maps.values[picture[batch]],
+            batch,
+            None if start is None else (start.position_deg[batch], start.saliency[batch]),
+            key,
+            np.asarray(plan.length[batch].max()),
+            maps.grid,
+            -(-longest // LENGTH_STEP) * LENGTH_STEP,
+        )
+        for whole, part in zip((rows, columns, policy), drawn, strict=True):
+            whole[batch] = np.asarray(part)[:, :longest]
+
+    batches = _batches(plan.length, maps.grid.cells)
+    for batch in batches[:1]:  # alone, so that it is compiled once and not in every thread
+        run(batch)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, batches[1:]))
+
+    real = np.arange(longest) < plan.length[:, None]
+    y_deg, x_deg = maps.grid.centre_of(rows, columns)
+    if start is not None:
+        y_deg[:, :DRAWN_FROM_MAP], x_deg[:, :DRAWN_FROM_MAP] = start.position_deg[..., 0], start.position_deg[..., 1]
+    return ScanPaths(
+        extent=maps.grid.extent,
+        observer=plan.observer,
+        picture=plan.picture,
+        trial=plan.trial,
+        length=plan.length,
+        fixation=np.where(real, np.arange(1, longest + 1), 0),
+        x_deg=np.where(real, x_deg, np.nan),
+        y_deg=np.where(real, y_deg, np.nan),
+        columns={"policy": np.where(real, policy, NO_POLICY)},
+    )
+
+
+def _batches(length: Int[np.ndarray, " path"], cells: int) -> list[np.ndarray]:
+    """Paths in batches of one size and of similar length, the longest first; the last batch repeats its last path."""
+    most = max(BATCH_BYTES // (8 * cells), FEWEST_PATHS)
+    size = min(most, 2 ** max(len(length) - 1, 0).bit_length())
+    order = np.argsort(-length, kind="stable")
+    return [order[np.minimum(np.arange(i, i + size), len(order) - 1)] for i in range(0, len(order), size)]
+
+
+@eqx.filter_jit
+def _simulate_batch(
+    template: Model,
+    values: dict[str, Array],
+    saliency: Float[Array, "path row column"],
+    place: Int[Array, " path"],
+    start: tuple[Float[Array, "path start 2"], Float[Array, "path start"]] | None,
+    key: PRNGKeyArray,
+    fixations: Int[Array, ""],
+    grid: Grid,
+    size: int,
+) -> tuple[Int[Array, "path fixation"], Int[Array, "path fixation"], Int[Array, "path fixation"]]:
+    """Row, column and policy of the first `fixations` (of `size`) fixations of a batch of paths."""
+    scene = Scene.of(grid, saliency)
+    model = jax.vmap(template.with_parameters)(values) if values else template
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, place)
+    y_deg, x_deg = jnp.asarray(grid.row_centres_deg), jnp.asarray(grid.column_centres_deg)
+
+    def uniform(index: Array) -> Float[Array, "path 3"]:
+        return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, index), (3,), jnp.float64))(keys)
+
+    def centre(row: Array, column: Array) -> Float[Array, "path 2"]:
+        return jnp.stack([y_deg[row], x_deg[column]], axis=-1)
+
+    cells = [draw_from_map(scene, uniform(jnp.asarray(index))[:, 1:]) for index in range(DRAWN_FROM_MAP)]
+    rows, columns, labels = (jnp.full((size, len(place)), NO_POLICY) for _ in range(3))
+    for index, (row, column) in enumerate(cells):
+        rows, columns = rows.at[index].set(row), columns.at[index].set(column)
+    if start is None:
+        positions = jnp.stack([centre(*cell) for cell in cells], axis=1)
+        start = positions, jnp.stack([scene.at(*cell) for cell in cells], axis=1)
+    recent = jnp.maximum(DRAWN_FROM_MAP - 1 - jnp.arange(template.memory), 0)
+    history = History(
+        jnp.asarray(start[0])[:, recent], jnp.asarray(start[1])[:, recent], jnp.full(len(place), DRAWN_FROM_MAP)
+    )
+
+    def step(index: Array, state: tuple) -> tuple:
+        history, rows, columns, labels = state
+        numbers = uniform(index)
+        label = draw_policy(model.choice, history, scene, numbers[:, 0])
+        drawn = [draw_cell(policy, history, scene, numbers[:, 1:]) for policy in model.policies]
+        row, column = (jnp.stack(axis)[label, jnp.arange(len(place))] for axis in zip(*drawn, strict=True))
+        after = History(
+            jnp.concatenate([centre(row, column)[:, None], history.position_deg[:, :-1]], axis=1),
+            jnp.concatenate([scene.at(row, column)[:, None], history.saliency[:, :-1]], axis=1),
+            history.count + 1,
+        )
+        return after, rows.at[index].set(row), columns.at[index].set(column), labels.at[index].set(label)
+
+    _, *drawn = lax.fori_loop(DRAWN_FROM_MAP, fixations, step, (history, rows, columns, labels))
+    return drawn[0].T, drawn[1].T, drawn[2].T
