@@ -2,24 +2,33 @@
 
 JAX computes in float32 unless told otherwise. Log-likelihoods here need float64, and switching it on globally
 would change the numbers of a program that merely imports foveate, so it is switched on around each public call.
+What such a call returns are NumPy arrays: JAX would cut its own float64 arrays to float32 in the host's next operation.
 """
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
+import numpy as np
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def double_precision(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, run with JAX's 64-bit types enabled."""
+    """`function`, run with JAX's 64-bit types; a call from outside such a region gets its results as NumPy arrays."""
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True):
+        if jax.config.read("jax_enable_x64"):
             return function(*args, **kwargs)
+        with jax.enable_x64(True):
+            return jax.tree.map(_to_numpy, function(*args, **kwargs))
 
     return wrapped
+
+
+def _to_numpy(leaf: Any) -> Any:
+    convert = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
+    return np.asarray(leaf) if convert and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf

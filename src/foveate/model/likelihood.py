@@ -5,6 +5,7 @@
 together.
 """
 
+from collections.abc import Mapping
 from functools import singledispatch
 
 import equinox as eqx
@@ -14,6 +15,7 @@ from jax import lax
 from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
+from foveate.errors import InputError, some_of
 from foveate.model.history import Array, History
 from foveate.model.kernels import CANCELLATION, peak
 from foveate.model.model import Model, mix
@@ -22,6 +24,9 @@ from foveate.model.repulsion import repelled_sum
 from foveate.model.scene import Scene, differentiable_salient_value, log_gaussian_sum
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
+
+# Parameter sets that are evaluated together.
+GROUP = 64
 
 
 @double_precision
@@ -40,6 +45,35 @@ def log_likelihood(model: Model, steps: Steps) -> Float[Array, ""]:
 def value_and_gradient(model: Model, steps: Steps) -> tuple[Float[Array, ""], dict[str, Array]]:
     """`log_likelihood` and its derivative in every parameter."""
     return _value_and_gradient(model, steps)
+
+
+@double_precision
+def log_likelihoods(
+    model: Model, steps: Steps, parameters: Mapping[str, Float[Array, "set ..."]]
+) -> Float[Array, " set"]:
+    """`log_likelihood` of many parameter sets: every parameter by name, with a leading axis over the sets.
+
+    Sets are taken in groups of a fixed size, so that one compilation serves any number of them.
+    """
+    values = {name: jnp.asarray(value, dtype=jnp.float64) for name, value in parameters.items()}
+    if set(values) != set(model.parameters):
+        wrong = sorted(set(values) ^ set(model.parameters))
+        raise InputError(f"parameters {some_of(wrong)} do not match those of model {model.name!r}.")
+    sizes = {len(value) for value in values.values()}
+    if len(sizes) != 1:
+        raise InputError(f"every parameter needs as many values as the others; there are {sorted(sizes)}.")
+    count = sizes.pop()
+    missing = -count % GROUP
+    padded = {name: jnp.concatenate([value, value[-1:].repeat(missing, 0)]) for name, value in values.items()}
+    groups = [
+        {name: value[first : first + GROUP] for name, value in padded.items()} for first in range(0, count, GROUP)
+    ]
+    return jnp.concatenate([_log_likelihoods(model, steps, group) for group in groups])[:count]
+
+
+@eqx.filter_jit
+def _log_likelihoods(model: Model, steps: Steps, parameters: dict[str, Array]) -> Float[Array, " set"]:
+    return jax.vmap(lambda values: _log_likelihood(model.with_parameters(values), steps))(parameters)
 
 
 @eqx.filter_jit
