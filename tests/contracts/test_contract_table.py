@@ -1,0 +1,25 @@
+"""The contract table has a row for everything there is."""
+
+from contracts.table import KINDS, TABLE
+from foveate.model import catalogue, choices, policies, priors
+
+
+def concrete(kind: type) -> set[type]:
+    """All classes of the package that are of this kind and can be made."""
+    return {
+        part
+        for module in (policies, choices, priors)
+        for part in vars(module).values()
+        if isinstance(part, type) and issubclass(part, kind) and not part.__abstractmethods__
+    }
+
+
+def test_every_policy_choice_and_prior_has_a_row():
+    everything = {part for kind in KINDS for part in concrete(kind)}
+    assert len(everything) >= 13
+    assert {row.part for row in TABLE if isinstance(row.part, type)} == everything
+
+
+def test_every_model_of_the_catalogue_has_a_row():
+    assert {row.part for row in TABLE if isinstance(row.part, str)} == set(catalogue.CATALOGUE)
+    assert set(catalogue.TITLES) == set(catalogue.CATALOGUE)
