@@ -83,7 +83,7 @@ TABLE = [
     Row(Normal, {"mean": -1.3, "variance": 2.6}, lambda mean, variance: stats.norm(mean, np.sqrt(variance))),
     Row(InverseGamma, {"shape": 0.2, "scale": 25.0}, lambda shape, scale: stats.invgamma(shape, scale=scale)),
     Row(LogNormal, {"median": 3.0, "spread": 0.8}, lambda median, spread: stats.lognorm(spread, scale=median)),
-    Row(Beta, {"first": 4.0, "second": 1.5}, stats.beta),
+    Row(Beta, {"first": 4.0, "second": 1.5}, lambda first, second: stats.beta(first, second)),
     # models, each with every form of the repulsion
     *(
         Row(name, {"epsilon": EPSILON, "xi": XI} | choice, oracle, {"repulsion": repulsion})
