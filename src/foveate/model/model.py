@@ -178,7 +178,10 @@ def mix(choice: Float[Array, "..."], densities: Float[Array, "..."], axis: int) 
     """Log of the sum over policies of choice times density; a single policy passes as it is."""
     if densities.shape[axis] == 1:
         return jnp.squeeze(densities, axis)
-    return logsumexp(choice + densities, axis=axis)
+    terms = choice + densities
+    if densities.shape[axis] == 2:
+        return jnp.logaddexp(jnp.take(terms, 0, axis), jnp.take(terms, 1, axis))
+    return logsumexp(terms, axis=axis)
 
 
 _log_density = eqx.filter_jit(mixture_log_density)

@@ -5,6 +5,7 @@ products.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -91,6 +92,13 @@ class Steps(eqx.Module):
     def picture_of(self, index: Int[Array, ""]) -> Picture:
         """The whole picture with this index among the maps."""
         return Picture.whole(self.grid, jnp.asarray(self.saliency)[index])
+
+    def paths(self, first: int, last: int) -> "Steps":
+        """The steps of the paths from `first` to before `last`."""
+        some = slice(first, last)
+        cut = jax.tree.map(lambda leaf: leaf[some], (self.picture, self.history, self.target, self.row, self.column))
+        table = None if self.table is None else jax.tree.map(lambda leaf: leaf[:, some], self.table)
+        return Steps(self.saliency, *cut, self.real[some], table, self.grid)
 
     def scene(self) -> Scene:
         """The part that the sums over cells read."""

@@ -1,0 +1,75 @@
+"""The map of every step: the probability of each cell being fixated next, path by path.
+
+The same map as `Model.log_density`, without its logarithms, which cost more than all the rest.
+"""
+
+from collections.abc import Iterator
+from functools import partial, singledispatch
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from foveate.model.history import Array, History, Picture
+from foveate.model.likelihood import choice_log_probability, log_normaliser
+from foveate.model.model import Model
+from foveate.model.policies import REPELLED_WEIGHT, Policy, RepelledGlobal, gaussian
+from foveate.model.steps import Steps
+from foveate.precision import double_precision
+
+# Maps that are held at once, in bytes.
+MOST_BYTES = 32 * 2**20
+
+
+def step_densities(model: Model, steps: Steps) -> Iterator[Float[np.ndarray, "step row column"]]:
+    """For each path the map before every step (padding included), each summing to one; few paths are held at a time."""
+    paths, length = steps.real.shape
+    group = int(np.clip(MOST_BYTES // (8 * length * steps.grid.cells), 1, paths))
+    for first in range(0, paths, group):
+        # The last group reaches back, so that all have one size and one compilation serves them.
+        start = min(first, paths - group)
+        yield from _densities(model, steps.paths(start, start + group))[first - start :]
+
+
+@double_precision
+@eqx.filter_jit
+def _densities(model: Model, steps: Steps) -> Float[Array, "path step row column"]:
+    scene, choice = steps.scene(), jnp.exp(choice_log_probability(model, steps))
+
+    def of_path(policy: Policy, picture_index: Array, history: History, normaliser: Array, probability: Array) -> Array:
+        picture = steps.picture_of(picture_index)
+
+        def of_step(history: History, normaliser: Array, probability: Array) -> Array:
+            return jnp.broadcast_to(probability * density(policy, history, picture, normaliser), steps.grid.shape)
+
+        return jax.vmap(of_step)(history, normaliser, probability)
+
+    return sum(
+        (
+            jax.vmap(partial(of_path, policy))(
+                jnp.asarray(steps.picture), steps.history, log_normaliser(policy, steps, scene), choice[..., index]
+            )
+            for index, policy in enumerate(model.policies)
+        ),
+        jnp.zeros(()),
+    )
+
+
+@singledispatch
+def density(
+    policy: Policy, history: History, picture: Picture, log_normaliser: Float[Array, ""]
+) -> Float[Array, "*cells"]:
+    """The policy's weight divided by its sum over all cells: here by its definition."""
+    return jnp.exp(policy.log_weight(history, picture) - log_normaliser)
+
+
+@density.register
+def _(
+    policy: RepelledGlobal, history: History, picture: Picture, log_normaliser: Float[Array, ""]
+) -> Float[Array, "*cells"]:
+    wide = gaussian(picture, history.gaze, policy.xi)
+    narrow = gaussian(picture, history.gaze, policy.repelling)
+    # The normaliser is at least the floor, 1e-200, so its inverse is finite.
+    return jnp.exp(-log_normaliser) * picture.saliency * jnp.maximum(wide - narrow, REPELLED_WEIGHT)
