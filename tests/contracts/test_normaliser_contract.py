@@ -1,0 +1,79 @@
+"""Every policy's normaliser, by whatever fast way, is the plain sum over all cells."""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from contracts.situations import GRID, dataset_on, one_set, parameter_sets
+from contracts.table import Row, rows_of
+from foveate.data.grid import Extent, Grid
+from foveate.model.likelihood import log_normaliser, plain_log_normaliser, target_log_weight
+from foveate.model.policies import Policy
+from foveate.model.steps import Steps
+
+every_policy = pytest.mark.parametrize("row", rows_of(Policy))
+
+# Large enough for windows and tables to be of use, small enough to be quick; one axis has the finer cells.
+MIDDLE = Grid(40, 52, Extent(25.0, 19.0))
+
+
+@cache
+def steps_on(grid: Grid, tabulated: bool) -> dict[str, Steps]:
+    """By map: each alone, so that the fast way is not given up on all because it fails on one."""
+    data = dataset_on(grid)
+    longest = int(data.paths.length.max()) - 2
+    steps = {name: Steps.of(data.select(pictures=[name]), steps=longest) for name in data.paths.pictures}
+    return {name: some.tabulated() if tabulated else some for name, some in steps.items()}
+
+
+@eqx.filter_jit
+def log_probabilities(policy: Policy, values: dict, steps: Steps):
+    """Of every step, with the fast and with the plain normaliser, and the derivatives of their sums."""
+
+    def summed(values, normaliser):
+        changed = replace(policy, **values)
+        found = jnp.where(steps.real, target_log_weight(changed, steps) - normaliser(changed), 0.0)
+        return found.sum(), found
+
+    def fast(policy):
+        return log_normaliser(policy, steps, steps.scene())
+
+    def plain(policy):
+        return plain_log_normaliser(policy, steps)
+
+    both = [jax.value_and_grad(partial(summed, normaliser=it), has_aux=True)(values) for it in (fast, plain)]
+    return [(found, gradient) for (_, found), gradient in both]
+
+
+def random_sets(row: Row, count: int) -> list[dict[str, np.ndarray]]:
+    """Standard deviations from a twentieth of a cell to twice the picture, spread evenly over magnitudes."""
+    rng = np.random.default_rng(11)
+    return [{name: np.exp(rng.uniform(np.log(1e-3), np.log(3e3), 2)) for name in row.parameters} for _ in range(count)]
+
+
+@pytest.mark.parametrize("tabulated", [False, True], ids=["cells", "table"])
+@pytest.mark.parametrize("grid", [GRID, MIDDLE], ids=["small", "middle"])
+@every_policy
+def test_fast_normaliser_is_the_plain_sum_also_in_its_derivative(row: Row, grid: Grid, tabulated: bool):
+    extreme = parameter_sets(row.model())
+    sets = [one_set(extreme, index) for index in range(len(next(iter(extreme.values()), [()])))]
+    for values in [*sets, *random_sets(row, 60)]:
+        for name, steps in steps_on(grid, tabulated).items():
+            with jax.enable_x64(True):
+                found = log_probabilities(row.make(), values, steps)
+            (fast, fast_gradient), (plain, plain_gradient) = jax.tree.map(np.asarray, found)
+            assert np.isfinite(plain).all()
+            message = f"{row.name} {values} on {name}"
+            # the smallest variance makes exponents of 1e8, which leave their rounding behind where they cancel
+            tiny = min((np.min(value) for value in values.values()), default=1.0) < 1e-3
+            np.testing.assert_allclose(fast, plain, rtol=1e-10, atol=1e-8 if tiny else 1e-10, err_msg=message)
+            for parameter, expected in plain_gradient.items():
+                # scaled by the variance: the derivative in its logarithm, a number of the order of the steps
+                slope, expected = fast_gradient[parameter] * values[parameter], expected * values[parameter]
+                scale = max(1.0, np.abs(plain).max())
+                np.testing.assert_allclose(slope, expected, rtol=1e-8, atol=1e-9 * scale, err_msg=message)
