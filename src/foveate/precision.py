@@ -10,7 +10,9 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,5 +32,5 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _to_numpy(leaf: Any) -> Any:
-    convert = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
-    return np.asarray(leaf) if convert and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+    convert = isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer)
+    return np.asarray(leaf) if convert and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf

@@ -57,9 +57,9 @@ PUBLISHED_RIVALS: dict[str, Prior] = {
 
 def _global_policy(repulsion: Repulsion, xi: ArrayLike, epsilon: ArrayLike) -> Policy:
     forms: dict[str, Callable[[], Policy]] = {
-        "released": lambda: RepelledGlobal(xi, epsilon),  # type: ignore[arg-type]
-        "printed": lambda: PrintedRepelledGlobal(xi, epsilon),  # type: ignore[arg-type]
-        "none": lambda: Global(xi),  # type: ignore[arg-type]
+        "released": lambda: RepelledGlobal(xi, epsilon),
+        "printed": lambda: PrintedRepelledGlobal(xi, epsilon),
+        "none": lambda: Global(xi),
     }
     if repulsion not in forms:
         raise InputError(f"repulsion = {repulsion!r}: there are {some_of(list(forms))}.")
@@ -74,7 +74,7 @@ def _two_policies(
     xi: ArrayLike,
     priors: dict[str, Prior],
 ) -> Model:
-    policies = (Local(epsilon), _global_policy(repulsion, xi, epsilon))  # type: ignore[arg-type]
+    policies = (Local(epsilon), _global_policy(repulsion, xi, epsilon))
     names = {"epsilon", "xi", *(vars(choice))}
     return Model(policies, choice, {key: prior for key, prior in priors.items() if key in names}, name)
 
@@ -96,7 +96,7 @@ def full(
 ) -> Model:
     """The Local and Global Attention model: the choice depends on s_{t-1} / s_{t-2} (Eqs. 2 to 7)."""
     chosen = _pick(priors, PUBLISHED_FULL, WEAK | WEAK_RATIO)
-    return _two_policies("full", SaliencyRatioChoice(b, s0), repulsion, epsilon, xi, chosen)  # type: ignore[arg-type]
+    return _two_policies("full", SaliencyRatioChoice(b, s0), repulsion, epsilon, xi, chosen)
 
 
 def local_choice(
@@ -110,7 +110,7 @@ def local_choice(
 ) -> Model:
     """The choice depends on the saliency of the present fixation alone (Eq. 9)."""
     chosen = _pick(priors, PUBLISHED_RIVALS, WEAK | WEAK_LEVEL)
-    return _two_policies("local_choice", SaliencyLevelChoice(b, s0), repulsion, epsilon, xi, chosen)  # type: ignore[arg-type]
+    return _two_policies("local_choice", SaliencyLevelChoice(b, s0), repulsion, epsilon, xi, chosen)
 
 
 def fixed_choice(
@@ -123,13 +123,13 @@ def fixed_choice(
 ) -> Model:
     """The local policy with a fixed probability rho."""
     chosen = _pick(priors, PUBLISHED_RIVALS, WEAK)
-    return _two_policies("fixed_choice", FixedChoice(rho), repulsion, epsilon, xi, chosen)  # type: ignore[arg-type]
+    return _two_policies("fixed_choice", FixedChoice(rho), repulsion, epsilon, xi, chosen)
 
 
 def local_saliency(*, xi: ArrayLike = XI, priors: Priors = "weak") -> Model:
     """One policy: the map seen through a Gaussian around the gaze (Eq. 10)."""
     chosen = _pick(priors, PUBLISHED_RIVALS, WEAK)
-    return Model((Global(xi),), OnlyPolicy(), {"xi": chosen["xi"]}, "local_saliency")  # type: ignore[arg-type]
+    return Model((Global(xi),), OnlyPolicy(), {"xi": chosen["xi"]}, "local_saliency")
 
 
 def saliency_baseline() -> Model:

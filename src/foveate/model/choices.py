@@ -4,12 +4,13 @@ To add one: a final class with its parameters as fields and `log_probabilities`,
 """
 
 from abc import abstractmethod
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Float
 
 from foveate.errors import InputError
@@ -18,11 +19,6 @@ from foveate.model.policies import as_float64
 
 # A ratio of saliencies stays finite on a map with empty cells: the local policy can step on one.
 SMALLEST_SALIENCY = 1e-300
-
-
-def scalar_field() -> Any:
-    """A field that holds one number."""
-    return eqx.field(converter=as_float64)
 
 
 class Choice(eqx.Module):
@@ -58,11 +54,11 @@ class OnlyPolicy(Choice):
 class FixedChoice(Choice):
     """The first of two policies with probability rho, always."""
 
-    rho: Float[Array, ""] = scalar_field()
+    rho: Float[Array, ""] = eqx.field(converter=as_float64)
 
     def __check_init__(self):
         """Refuse what is not a probability, unless it is being traced."""
-        if not isinstance(self.rho, jax.core.Tracer) and not 0 < float(self.rho) < 1:
+        if not isinstance(self.rho, Tracer) and not 0 < float(self.rho) < 1:
             raise InputError(f"rho = {float(self.rho):g}: a probability between 0 and 1 is needed, without the ends.")
 
     @property
@@ -89,7 +85,7 @@ class LogisticChoice(Choice):
         """Refuse numbers that are not finite, unless they are being traced."""
         for name in ("b", "s0"):
             value = getattr(self, name)
-            if not isinstance(value, jax.core.Tracer) and not np.isfinite(value).all():
+            if not isinstance(value, Tracer) and not np.isfinite(value).all():
                 raise InputError(f"{name} = {value}: a finite number is needed.")
 
     @property
@@ -109,8 +105,8 @@ class SaliencyRatioChoice(LogisticChoice):
 
     memory: ClassVar[int] = 2
 
-    b: Float[Array, ""] = scalar_field()
-    s0: Float[Array, ""] = scalar_field()
+    b: Float[Array, ""] = eqx.field(converter=as_float64)
+    s0: Float[Array, ""] = eqx.field(converter=as_float64)
 
     def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
         """s_{t-1} / s_{t-2}."""
@@ -125,8 +121,8 @@ class SaliencyLevelChoice(LogisticChoice):
     ours divided by 4096.
     """
 
-    b: Float[Array, ""] = scalar_field()
-    s0: Float[Array, ""] = scalar_field()
+    b: Float[Array, ""] = eqx.field(converter=as_float64)
+    s0: Float[Array, ""] = eqx.field(converter=as_float64)
 
     def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
         """H W s_{t-1}."""

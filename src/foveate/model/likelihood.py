@@ -72,7 +72,7 @@ def log_likelihoods(
 
 
 @eqx.filter_jit
-def _log_likelihoods(model: Model, steps: Steps, parameters: dict[str, Array]) -> Float[Array, " set"]:
+def _log_likelihoods(model: Model, steps: Steps, parameters: Mapping[str, Array]) -> Float[Array, " set"]:
     return jax.vmap(lambda values: _log_likelihood(model.with_parameters(values), steps))(parameters)
 
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jax.scipy.special import logsumexp
 from jaxtyping import Float, PRNGKeyArray
 
@@ -57,7 +58,7 @@ class Model(eqx.Module):
         for part in (*self.policies, self.choice):
             for name, value in _parameters(part).items():
                 known = values.setdefault(name, value)
-                traced = isinstance(known, jax.core.Tracer) or isinstance(value, jax.core.Tracer)
+                traced = isinstance(known, Tracer) or isinstance(value, Tracer)
                 if not traced and not np.array_equal(known, value):
                     raise InputError(
                         f"model {self.name!r}: {name} is {np.asarray(known)} in one part and {np.asarray(value)} in "

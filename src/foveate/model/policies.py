@@ -8,13 +8,15 @@ in deg^2.
 
 from abc import abstractmethod
 from dataclasses import fields
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from foveate.errors import InputError
 from foveate.model.history import Array, History, Picture
@@ -27,14 +29,13 @@ COVARIANCE_RATIO = 4.0
 REPELLED_WEIGHT = 1e-200
 
 
-def as_float64(value: Any) -> Array:
+def as_float64(value: ArrayLike | jax.Array) -> Array:
     """`value` as a float64 array; arrays inside a compiled function pass as they are."""
     return value if isinstance(value, jax.Array) and value.dtype == jnp.float64 else np.asarray(value, np.float64)
 
 
-def variances_field() -> Any:
-    """A field that holds two variances, (row, column), in deg^2; checked when the policy is made."""
-    return eqx.field(converter=as_float64, metadata={"variances": True})
+# Marks a field that holds two variances, (row, column), in deg^2; checked when the policy is made.
+VARIANCES = {"variances": True}
 
 
 class Policy(eqx.Module):
@@ -50,7 +51,7 @@ class Policy(eqx.Module):
         """Refuse variances that are not positive, unless they are being traced."""
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
-            if not field.metadata.get("variances") or isinstance(value, jax.core.Tracer):
+            if not field.metadata.get("variances") or isinstance(value, Tracer):
                 continue
             if value.shape != (2,):
                 raise InputError(f"{name} has shape {value.shape}: give two variances, (row, column), in deg^2.")
@@ -95,7 +96,7 @@ class StaticSaliency(Policy):
 class Local(Policy):
     """Gaze stays near: n(z; z_{t-1}, epsilon), whatever the picture shows (Eq. 2)."""
 
-    epsilon: Float[Array, "2"] = variances_field()
+    epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
 
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log n(z; z_{t-1}, epsilon)."""
@@ -106,7 +107,7 @@ class Local(Policy):
 class Global(Policy):
     """Gaze goes to salient places, near ones preferred: s(z) n(z; z_{t-1}, xi) (Eq. 3; alone, Eq. 10)."""
 
-    xi: Float[Array, "2"] = variances_field()
+    xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
 
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log s(z) + log n(z; z_{t-1}, xi)."""
@@ -117,8 +118,8 @@ class Global(Policy):
 class RepelledGlobal(Policy):
     """Eq. 4 as in the released code: s(z) max(n(z; z_{t-1}, xi) - n(z; z_{t-1}, epsilon / 4), 0)."""
 
-    xi: Float[Array, "2"] = variances_field()
-    epsilon: Float[Array, "2"] = variances_field()
+    xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
 
     @property
     def repelling(self) -> Float[Array, "2"]:
@@ -140,8 +141,8 @@ class PrintedRepelledGlobal(Policy):
     nearly the whole picture. Read with a mean of one, it predicts as well as the released form.
     """
 
-    xi: Float[Array, "2"] = variances_field()
-    epsilon: Float[Array, "2"] = variances_field()
+    xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
 
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log s(z) + log max(n_xi - n_epsilon / (s(z) H W), floor)."""

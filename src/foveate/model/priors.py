@@ -4,12 +4,13 @@ Each holds arrays that broadcast against its parameter, so one prior serves both
 """
 
 from abc import abstractmethod
-from typing import Any, final
+from typing import final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.scipy import stats
 from jaxtyping import Float, PRNGKeyArray
 
@@ -21,12 +22,8 @@ from foveate.model.policies import as_float64
 def _positive(owner: eqx.Module, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)
-        if not isinstance(value, jax.core.Tracer) and not (np.isfinite(value) & (np.asarray(value) > 0)).all():
+        if not isinstance(value, Tracer) and not (np.isfinite(value) & (np.asarray(value) > 0)).all():
             raise InputError(f"{type(owner).__name__} prior: {name} = {value}; it must be positive and finite.")
-
-
-def _field() -> Any:
-    return eqx.field(converter=as_float64)
 
 
 class Prior(eqx.Module):
@@ -57,8 +54,8 @@ class Prior(eqx.Module):
 class Normal(Prior):
     """N(mean, variance), on the real line."""
 
-    mean: Float[Array, "..."] = _field()
-    variance: Float[Array, "..."] = _field()
+    mean: Float[Array, "..."] = eqx.field(converter=as_float64)
+    variance: Float[Array, "..."] = eqx.field(converter=as_float64)
 
     def __check_init__(self):
         """Refuse a variance that is not positive."""
@@ -105,8 +102,8 @@ class PositivePrior(Prior):
 class InverseGamma(PositivePrior):
     """IG(shape, scale): density proportional to v^(-shape - 1) exp(-scale / v)."""
 
-    shape: Float[Array, "..."] = _field()
-    scale: Float[Array, "..."] = _field()
+    shape: Float[Array, "..."] = eqx.field(converter=as_float64)
+    scale: Float[Array, "..."] = eqx.field(converter=as_float64)
 
     def __check_init__(self):
         """Refuse parameters that are not positive."""
@@ -128,8 +125,8 @@ class InverseGamma(PositivePrior):
 class LogNormal(PositivePrior):
     """The logarithm is Gaussian around log(median) with standard deviation `spread`."""
 
-    median: Float[Array, "..."] = _field()
-    spread: Float[Array, "..."] = _field()
+    median: Float[Array, "..."] = eqx.field(converter=as_float64)
+    spread: Float[Array, "..."] = eqx.field(converter=as_float64)
 
     def __check_init__(self):
         """Refuse parameters that are not positive."""
@@ -148,8 +145,8 @@ class LogNormal(PositivePrior):
 class Beta(Prior):
     """Beta(first, second) over a probability; its real line is that of the log-odds."""
 
-    first: Float[Array, "..."] = _field()
-    second: Float[Array, "..."] = _field()
+    first: Float[Array, "..."] = eqx.field(converter=as_float64)
+    second: Float[Array, "..."] = eqx.field(converter=as_float64)
 
     def __check_init__(self):
         """Refuse parameters that are not positive."""

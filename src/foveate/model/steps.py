@@ -96,9 +96,18 @@ class Steps(eqx.Module):
     def paths(self, first: int, last: int) -> "Steps":
         """The steps of the paths from `first` to before `last`."""
         some = slice(first, last)
-        cut = jax.tree.map(lambda leaf: leaf[some], (self.picture, self.history, self.target, self.row, self.column))
         table = None if self.table is None else jax.tree.map(lambda leaf: leaf[:, some], self.table)
-        return Steps(self.saliency, *cut, self.real[some], table, self.grid)
+        return Steps(
+            saliency=self.saliency,
+            picture=self.picture[some],
+            history=jax.tree.map(lambda leaf: leaf[some], self.history),
+            target=jax.tree.map(lambda leaf: leaf[some], self.target),
+            row=self.row[some],
+            column=self.column[some],
+            real=self.real[some],
+            table=table,
+            grid=self.grid,
+        )
 
     def scene(self) -> Scene:
         """The part that the sums over cells read."""

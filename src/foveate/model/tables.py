@@ -7,7 +7,7 @@ is cut into panels of a factor of four on each axis; a polynomial of total degre
 1e-12. Outside the panels (tiny or huge variances, or very unequal ones) the sum is done over the cells.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -38,9 +38,9 @@ ROW_DEGREE, COLUMN_DEGREE = (
 class Table(NamedTuple):
     """Chebyshev coefficients: of the salient sum for each pair of panels, of the plain sum for each axis' panels."""
 
-    salient: list[Float[Array, "coefficient path step"]]
-    rows: list[Float[Array, "degree path step"]]
-    columns: list[Float[Array, "degree path step"]]
+    salient: Sequence[Float[Array, "coefficient path step"]]
+    rows: Sequence[Float[Array, "degree path step"]]
+    columns: Sequence[Float[Array, "degree path step"]]
 
 
 def _first(grid: Grid, axis: int) -> float:
