@@ -13,7 +13,7 @@ from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.precision import double_precision
-from foveate.simulate import Plan, check_key, simulate_plan
+from foveate.simulate import Plan, Stacked, check_key, simulate_plan
 
 # Amplitudes of saccades on a display: fixational eye movements are smaller, and no picture is wider.
 SACCADE_DEG = (0.5, 40.0)
@@ -57,9 +57,9 @@ def prior_predictive(model: Model, maps: SaliencyMaps, lengths: int, draws: int,
         )
     for_parameters, for_paths = jax.random.split(key)
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(for_parameters, jnp.arange(draws))
-    values = jax.vmap(lambda key: model.draw_from_prior(key).parameters)(keys)
-    parameters = {name: np.asarray(value) for name, value in values.items()}
-    paths = simulate_plan(model, parameters, maps, plan, for_paths)
+    drawn = jax.vmap(model.draw_from_prior)(keys)
+    paths = simulate_plan(Stacked(drawn.policies, drawn.choice, model.memory), maps, plan, for_paths)
+    parameters = {name: np.asarray(value) for name, value in drawn.parameters.items()}
     return PriorPredictive(paths, parameters, _policy_amplitudes_deg(paths))
 
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -16,10 +17,12 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
-from foveate.draw import Scene, draw_cell, draw_from_map, draw_policy
+from foveate.draw import Views, draw_cell, draw_from_map, draw_policy
 from foveate.errors import InputError, some_of
+from foveate.model.choices import Choice
 from foveate.model.history import Array, History
 from foveate.model.model import DRAWN_FROM_MAP, Model
+from foveate.model.policies import Policy
 from foveate.precision import double_precision
 
 # Label of a fixation that no policy chose: the first ones, which are drawn from the map, and the padding.
@@ -53,10 +56,10 @@ def simulate(
     A path depends on the key, on its place among the paths, its observer's parameters and its map, on nothing else.
     """
     check_key(key)
-    template, values = _stack(models)
+    stacked = Stacked.of(models if isinstance(models, Mapping) else {1: models})
     plan = _imitate(lengths, models, maps) if isinstance(lengths, ScanPaths) else _everyone(lengths, models, maps)
     start = _observed_start(lengths, maps) if observed_start else None
-    return simulate_plan(template, values, maps, plan, key, start)
+    return simulate_plan(stacked, maps, plan, key, start)
 
 
 def check_key(key: Any) -> None:
@@ -67,7 +70,7 @@ def check_key(key: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Who looks at which picture for how long, path by path; `who` is the observer's place in stacked parameters."""
+    """Who looks at which picture for how long, path by path; `who` is the observer's place among the stacked models."""
 
     observer: np.ndarray
     picture: np.ndarray
@@ -122,26 +125,32 @@ def _imitate(paths: ScanPaths, models: Model | Mapping[Any, Model], maps: Salien
     return Plan(paths.observer, paths.picture, paths.trial, paths.length, who)
 
 
-def _stack(models: Model | Mapping[Any, Model]) -> tuple[Model, dict[str, np.ndarray]]:
-    """A model of the structure that all share, and every parameter with a leading axis over observers."""
-    named = dict(models) if isinstance(models, Mapping) else {1: models}
-    if not named:
-        raise InputError("no models given: there must be one for each observer.")
-    first, template = next(iter(named.items()))
+class Stacked(eqx.Module):
+    """The parts of several models of one structure: each parameter has a leading axis over observers."""
 
-    def structure(model: Model) -> Any:
-        shapes = [np.shape(value) for value in model.parameters.values()]
-        return jax.tree.structure((model.policies, model.choice)), shapes
+    policies: tuple[Policy, ...]
+    choice: Choice
+    memory: int = eqx.field(static=True)
 
-    for observer, model in named.items():
-        if structure(model) != structure(template):
-            raise InputError(
-                f"the model of observer {observer} ({model.name!r}) is not built like that of observer {first} "
-                f"({template.name!r}): all must have the same policies and choice; simulate them one by one."
-            )
-    parameters = [model.parameters for model in named.values()]
-    values = {name: np.stack([np.asarray(p[name]) for p in parameters]) for name in template.parameters}
-    return template.with_parameters({name: value[0] for name, value in values.items()}), values
+    @classmethod
+    def of(cls, models: Mapping[Any, Model]) -> "Stacked":
+        """The parts of these observers' models; a model that is built differently is an error."""
+        if not models:
+            raise InputError("no models given: there must be one for each observer.")
+        parts = {observer: (model.policies, model.choice) for observer, model in models.items()}
+        first, built = next(iter(parts.items()))
+        for observer, part in parts.items():
+            if jax.tree.structure(part) != jax.tree.structure(built):
+                raise InputError(
+                    f"the model of observer {observer} ({models[observer].name!r}) is not built like that of observer "
+                    f"{first} ({models[first].name!r}): all need the same policies and choice; simulate them apart."
+                )
+        policies, choice = jax.tree.map(lambda *values: np.stack(values), *parts.values())
+        return cls(policies, choice, models[first].memory)
+
+    def take(self, who: Int[np.ndarray, " path"]) -> "Stacked":
+        """The parts with a leading axis over paths: those of each path's observer."""
+        return jax.tree.map(lambda values: np.asarray(values)[who], self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,30 +182,23 @@ def _observed_start(lengths: int | ScanPaths, maps: SaliencyMaps) -> Start:
 
 
 def simulate_plan(
-    template: Model,
-    values: Mapping[str, Array],
-    maps: SaliencyMaps,
-    plan: Plan,
-    key: PRNGKeyArray,
-    start: Start | None = None,
+    models: Stacked, maps: SaliencyMaps, plan: Plan, key: PRNGKeyArray, start: Start | None = None
 ) -> ScanPaths:
-    """The plan's paths, with the template's structure and the parameters that the plan's `who` picks from `values`."""
+    """The paths of a plan, for use where the models are stacked already."""
     picture = maps.index_of(plan.picture.tolist())
     longest = int(plan.length.max(initial=1))
     rows, columns, policy = (np.zeros((len(plan.length), longest), dtype=np.int64) for _ in range(3))
+    size = -(-longest // LENGTH_STEP) * LENGTH_STEP
 
     @double_precision  # which is switched on for each thread by itself
     def run(batch: np.ndarray) -> None:
         drawn = _simulate_batch(
-            template,
-            {name: np.asarray(value)[plan.who[batch]] for name, value in values.items()},
+            models.take(plan.who[batch]),
             maps.values[picture[batch]],
-            batch,
+            _uniforms(key, batch, size),
             None if start is None else (start.position_deg[batch], start.saliency[batch]),
-            key,
             np.asarray(plan.length[batch].max()),
             maps.grid,
-            -(-longest // LENGTH_STEP) * LENGTH_STEP,
         )
         for whole, part in zip((rows, columns, policy), drawn, strict=True):
             whole[batch] = np.asarray(part)[:, :longest]
@@ -233,50 +235,49 @@ def _batches(length: Int[np.ndarray, " path"], cells: int) -> list[np.ndarray]:
 
 
 @eqx.filter_jit
+def _uniforms(key: PRNGKeyArray, place: Int[Array, " path"], size: int) -> Float[Array, "fixation path 3"]:
+    """Three numbers for every fixation, from its index and its path's place alone: for the policy, row and column."""
+
+    def of(index: Array, place: Array) -> Array:
+        return jax.random.uniform(jax.random.fold_in(jax.random.fold_in(key, place), index), (3,), jnp.float64)
+
+    return jax.vmap(jax.vmap(of, in_axes=(None, 0)), in_axes=(0, None))(jnp.arange(size), place)
+
+
+@eqx.filter_jit
 def _simulate_batch(
-    template: Model,
-    values: dict[str, Array],
+    models: Stacked,
     saliency: Float[Array, "path row column"],
-    place: Int[Array, " path"],
+    uniform: Float[Array, "fixation path 3"],
     start: tuple[Float[Array, "path start 2"], Float[Array, "path start"]] | None,
-    key: PRNGKeyArray,
     fixations: Int[Array, ""],
     grid: Grid,
-    size: int,
 ) -> tuple[Int[Array, "path fixation"], Int[Array, "path fixation"], Int[Array, "path fixation"]]:
-    """Row, column and policy of the first `fixations` (of `size`) fixations of a batch of paths."""
-    scene = Scene.of(grid, saliency)
-    model = jax.vmap(template.with_parameters)(values) if values else template
-    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, place)
+    """Row, column and policy of the fixations of a batch of paths; only the first `fixations` are worked out."""
+    views = Views.of(grid, saliency)
     y_deg, x_deg = jnp.asarray(grid.row_centres_deg), jnp.asarray(grid.column_centres_deg)
 
-    def uniform(index: Array) -> Float[Array, "path 3"]:
-        return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, index), (3,), jnp.float64))(keys)
-
-    def centre(row: Array, column: Array) -> Float[Array, "path 2"]:
+    def centre(row: Array, column: Array) -> Float[Array, "*path 2"]:
         return jnp.stack([y_deg[row], x_deg[column]], axis=-1)
 
-    cells = [draw_from_map(scene, uniform(jnp.asarray(index))[:, 1:]) for index in range(DRAWN_FROM_MAP)]
-    rows, columns, labels = (jnp.full((size, len(place)), NO_POLICY) for _ in range(3))
-    for index, (row, column) in enumerate(cells):
-        rows, columns = rows.at[index].set(row), columns.at[index].set(column)
+    first = jax.vmap(partial(draw_from_map, views))(jnp.asarray(uniform)[:DRAWN_FROM_MAP, :, 1:])
+    rows, columns, labels = (jnp.full(uniform.shape[:2], NO_POLICY) for _ in range(3))
+    rows, columns = rows.at[:DRAWN_FROM_MAP].set(first[0]), columns.at[:DRAWN_FROM_MAP].set(first[1])
     if start is None:
-        positions = jnp.stack([centre(*cell) for cell in cells], axis=1)
-        start = positions, jnp.stack([scene.at(*cell) for cell in cells], axis=1)
-    recent = jnp.maximum(DRAWN_FROM_MAP - 1 - jnp.arange(template.memory), 0)
+        start = jnp.swapaxes(centre(*first), 0, 1), jax.vmap(views.at)(*first).T
+    recent = jnp.maximum(DRAWN_FROM_MAP - 1 - jnp.arange(models.memory), 0)
     history = History(
-        jnp.asarray(start[0])[:, recent], jnp.asarray(start[1])[:, recent], jnp.full(len(place), DRAWN_FROM_MAP)
+        jnp.asarray(start[0])[:, recent], jnp.asarray(start[1])[:, recent], jnp.full(len(saliency), DRAWN_FROM_MAP)
     )
 
     def step(index: Array, state: tuple) -> tuple:
         history, rows, columns, labels = state
-        numbers = uniform(index)
-        label = draw_policy(model.choice, history, scene, numbers[:, 0])
-        drawn = [draw_cell(policy, history, scene, numbers[:, 1:]) for policy in model.policies]
-        row, column = (jnp.stack(axis)[label, jnp.arange(len(place))] for axis in zip(*drawn, strict=True))
+        numbers = jnp.asarray(uniform)[index]
+        label = draw_policy(models.choice, history, views, numbers[:, 0])
+        row, column = draw_cell(models.policies, label, history, views, numbers[:, 1:])
         after = History(
             jnp.concatenate([centre(row, column)[:, None], history.position_deg[:, :-1]], axis=1),
-            jnp.concatenate([scene.at(row, column)[:, None], history.saliency[:, :-1]], axis=1),
+            jnp.concatenate([views.at(row, column)[:, None], history.saliency[:, :-1]], axis=1),
             history.count + 1,
         )
         return after, rows.at[index].set(row), columns.at[index].set(column), labels.at[index].set(label)
