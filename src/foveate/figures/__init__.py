@@ -1,1 +1,1 @@
-"""Numbers in, Axes out: every figure that foveate draws."""
+"""Figures: numbers in, Axes out. Nothing here computes, opens a window or changes Matplotlib's settings."""
