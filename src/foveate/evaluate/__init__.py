@@ -1,0 +1,1 @@
+"""Evaluation: how well models predict fixations that they were not fitted to."""
