@@ -29,7 +29,7 @@ COVARIANCE_RATIO = 4.0
 REPELLED_WEIGHT = 1e-200
 
 
-def as_float64(value: ArrayLike | jax.Array) -> Array:
+def as_float64(value: ArrayLike) -> Array:
     """`value` as a float64 array; arrays inside a compiled function pass as they are."""
     return value if isinstance(value, jax.Array) and value.dtype == jnp.float64 else np.asarray(value, np.float64)
 
