@@ -1,23 +1,36 @@
-"""Fit, simulate and judge generative models of scan paths: where a person looks next in a picture."""
+"""Fit, simulate and judge generative models of scan paths: where a person looks next in a picture.
 
-from importlib.metadata import version
+Every public name is imported when it is first used: the command line shows its help without waiting for JAX.
+"""
 
-from foveate.data.dataset import Dataset
-from foveate.data.density import choose_bandwidth, density_maps, leave_one_out_maps
-from foveate.data.grid import Extent, Grid, PixelFrame
-from foveate.data.readers.potsdam35 import POTSDAM35_FOLDS, potsdam35_leave_one_out, read_potsdam35
-from foveate.data.readers.table import read_table
-from foveate.data.saliency import SaliencyMaps
-from foveate.data.scanpaths import ScanPaths
-from foveate.errors import InputError
-from foveate.inference.point import maximum_a_posteriori
-from foveate.model.catalogue import CATALOGUE, from_published, model, to_published
-from foveate.model.history import History, Picture
-from foveate.model.likelihood import log_likelihood, log_likelihoods, step_log_likelihoods, value_and_gradient
-from foveate.model.model import Model
-from foveate.model.steps import Steps
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("foveate")
+if TYPE_CHECKING:
+    from importlib.metadata import version
+
+    from foveate.data.dataset import Dataset
+    from foveate.data.density import choose_bandwidth, density_maps, leave_one_out_maps
+    from foveate.data.grid import Extent, Grid, PixelFrame
+    from foveate.data.readers.potsdam35 import POTSDAM35_FOLDS, potsdam35_leave_one_out, read_potsdam35
+    from foveate.data.readers.table import read_table
+    from foveate.data.saliency import SaliencyMaps
+    from foveate.data.scanpaths import ScanPaths
+    from foveate.errors import InputError
+    from foveate.evaluate.scores import bits_per_fixation
+    from foveate.example import example_data
+    from foveate.inference.point import maximum_a_posteriori
+    from foveate.model.catalogue import CATALOGUE, from_published, model, to_published
+    from foveate.model.history import History, Picture
+    from foveate.model.likelihood import log_likelihood, log_likelihoods, step_log_likelihoods, value_and_gradient
+    from foveate.model.model import Model
+    from foveate.model.steps import Steps
+    from foveate.predictive import prior_predictive
+    from foveate.simulate import simulate
+
+    __version__ = version("foveate")
 
 __all__ = [
     "CATALOGUE",
@@ -33,8 +46,10 @@ __all__ = [
     "SaliencyMaps",
     "ScanPaths",
     "Steps",
+    "bits_per_fixation",
     "choose_bandwidth",
     "density_maps",
+    "example_data",
     "from_published",
     "leave_one_out_maps",
     "log_likelihood",
@@ -42,9 +57,55 @@ __all__ = [
     "maximum_a_posteriori",
     "model",
     "potsdam35_leave_one_out",
+    "prior_predictive",
     "read_potsdam35",
     "read_table",
+    "simulate",
     "step_log_likelihoods",
     "to_published",
     "value_and_gradient",
 ]
+
+# Where each public name lives; a test holds it together with the imports above, which type checkers read.
+_HOMES = {
+    "foveate.data.dataset": ("Dataset",),
+    "foveate.data.density": ("choose_bandwidth", "density_maps", "leave_one_out_maps"),
+    "foveate.data.grid": ("Extent", "Grid", "PixelFrame"),
+    "foveate.data.readers.potsdam35": ("POTSDAM35_FOLDS", "potsdam35_leave_one_out", "read_potsdam35"),
+    "foveate.data.readers.table": ("read_table",),
+    "foveate.data.saliency": ("SaliencyMaps",),
+    "foveate.data.scanpaths": ("ScanPaths",),
+    "foveate.errors": ("InputError",),
+    "foveate.evaluate.scores": ("bits_per_fixation",),
+    "foveate.example": ("example_data",),
+    "foveate.inference.point": ("maximum_a_posteriori",),
+    "foveate.model.catalogue": ("CATALOGUE", "from_published", "model", "to_published"),
+    "foveate.model.history": ("History", "Picture"),
+    "foveate.model.likelihood": ("log_likelihood", "log_likelihoods", "step_log_likelihoods", "value_and_gradient"),
+    "foveate.model.model": ("Model",),
+    "foveate.model.steps": ("Steps",),
+    "foveate.predictive": ("prior_predictive",),
+    "foveate.simulate": ("simulate",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """The package itself, with its public names imported on first use.
+
+    `model` and `simulate` are functions and, to Python, also the submodules of these names: the functions win,
+    whatever was imported before. So attributes are looked up here and not by a module-level `__getattr__`.
+    """
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _HOME:
+            return getattr(import_module(_HOME[name]), name)
+        if name == "__version__":
+            return import_module("importlib.metadata").version("foveate")
+        return super().__getattribute__(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_HOME, "__version__"})
+
+
+sys.modules[__name__].__class__ = _Package
