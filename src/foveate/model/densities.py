@@ -4,15 +4,17 @@ The same map as `Model.log_density`, without its logarithms, which cost more tha
 """
 
 from collections.abc import Iterator
-from functools import partial, singledispatch
+from functools import singledispatch
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Float
 
 from foveate.model.history import Array, History, Picture
+from foveate.model.kernels import total
 from foveate.model.likelihood import choice_log_probability, log_normaliser
 from foveate.model.model import Model
 from foveate.model.policies import REPELLED_WEIGHT, Policy, RepelledGlobal, gaussian
@@ -37,24 +39,25 @@ def step_densities(model: Model, steps: Steps) -> Iterator[Float[np.ndarray, "st
 @eqx.filter_jit
 def _densities(model: Model, steps: Steps) -> Float[Array, "path step row column"]:
     scene, choice = steps.scene(), jnp.exp(choice_log_probability(model, steps))
+    normalisers = jnp.stack([log_normaliser(policy, steps, scene) for policy in model.policies], axis=-1)
 
-    def of_path(policy: Policy, picture_index: Array, history: History, normaliser: Array, probability: Array) -> Array:
+    def of_path(path: tuple[Array, History, Array, Array]) -> Float[Array, "step row column"]:
+        picture_index, history, normalisers, choice = path
         picture = steps.picture_of(picture_index)
 
-        def of_step(history: History, normaliser: Array, probability: Array) -> Array:
-            return jnp.broadcast_to(probability * density(policy, history, picture, normaliser), steps.grid.shape)
-
-        return jax.vmap(of_step)(history, normaliser, probability)
-
-    return sum(
-        (
-            jax.vmap(partial(of_path, policy))(
-                jnp.asarray(steps.picture), steps.history, log_normaliser(policy, steps, scene), choice[..., index]
+        def of_step(history: History, normalisers: Array, choice: Array) -> Float[Array, "row column"]:
+            shares = (
+                choice[index] * density(policy, history, picture, normalisers[index])
+                for index, policy in enumerate(model.policies)
             )
-            for index, policy in enumerate(model.policies)
-        ),
-        jnp.zeros(()),
-    )
+            return jnp.broadcast_to(sum(shares, jnp.zeros(())), steps.grid.shape)
+
+        maps = jax.vmap(of_step)(history, normalisers, choice)
+        # With tiny variances a weight and its normaliser have huge logarithms, and their difference is rounded.
+        return maps / total(maps.reshape(len(maps), -1))[:, None, None]
+
+    # One path after another: its maps stay in the cache.
+    return lax.map(of_path, (jnp.asarray(steps.picture), steps.history, normalisers, choice))
 
 
 @singledispatch
