@@ -36,6 +36,15 @@ test: check
 test-all: check
 	$(BIN)/python -m pytest
 
+# The lower bounds in pyproject.toml, really tried: an environment of its own that holds exactly those versions.
+test-lowest:
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(PYTHON) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*(d.replace(">=", "==") for d in p["dependencies"] + p["optional-dependencies"]["dev"]), sep="\n")' \
+	  > $(VENV)-lowest/constraints.txt
+	$(VENV)-lowest/bin/python -m pip install --quiet --constraint $(VENV)-lowest/constraints.txt --editable '.[dev]'
+	$(VENV)-lowest/bin/python -m pytest -m "not slow"
+
 bench: install
 	$(BIN)/python benchmarks/likelihood.py
 
