@@ -1,6 +1,7 @@
 """The published models by name, with published or weakly informative priors, in degrees or in the paper's pixels."""
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Literal
 
 import numpy as np
@@ -158,6 +159,12 @@ def model(name: str, **settings) -> Model:
     """The catalogue's model of this name; `settings` are its parameters, its repulsion and its priors."""
     if name not in CATALOGUE:
         raise InputError(f"no model {name!r}; there are {some_of(list(CATALOGUE), 10)}.")
+    known = list(signature(CATALOGUE[name]).parameters)
+    unknown = [setting for setting in settings if setting not in known]
+    if unknown:
+        raise InputError(
+            f"model {name!r} has no setting {some_of(unknown)}; it has {some_of(known, 10) if known else 'none'}."
+        )
     return CATALOGUE[name](**settings)
 
 
@@ -176,10 +183,11 @@ def from_published(name: str, **values) -> Model:
     """
     settings = {key: values.pop(key) for key in ("repulsion", "priors") if key in values}
     ours = {
-        key: deg2_from_px2(value) if np.ndim(value) else _published_scale(name, key) * value
+        key: deg2_from_px2(value) if np.shape(value) == (2,) else _published_scale(name, key) * np.asarray(value)
         for key, value in values.items()
     }
-    return model(name, **({} if name == "saliency_baseline" else {"priors": "published"}), **ours, **settings)
+    published = {} if name == "saliency_baseline" else {"priors": "published"}
+    return model(name, **ours, **(published | settings))
 
 
 def to_published(fitted: Model) -> dict[str, tuple[float, float] | float]:

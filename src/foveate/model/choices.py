@@ -21,6 +21,12 @@ from foveate.model.policies import as_float64
 SMALLEST_SALIENCY = 1e-300
 
 
+def check_number(name: str, value: Array) -> None:
+    """Refuse what is not a single number; also while it is being traced."""
+    if value.shape != ():
+        raise InputError(f"{name} has shape {value.shape}: give one number.")
+
+
 class Choice(eqx.Module):
     """How one policy is chosen among those of a model; `memory` is how many past fixations it looks at."""
 
@@ -58,6 +64,7 @@ class FixedChoice(Choice):
 
     def __check_init__(self):
         """Refuse what is not a probability, unless it is being traced."""
+        check_number("rho", self.rho)
         if not isinstance(self.rho, Tracer) and not 0 < float(self.rho) < 1:
             raise InputError(f"rho = {float(self.rho):g}: a probability between 0 and 1 is needed, without the ends.")
 
@@ -85,7 +92,8 @@ class LogisticChoice(Choice):
         """Refuse numbers that are not finite, unless they are being traced."""
         for name in ("b", "s0"):
             value = getattr(self, name)
-            if not isinstance(value, Tracer) and not np.isfinite(value).all():
+            check_number(name, value)
+            if not isinstance(value, Tracer) and not np.isfinite(value):
                 raise InputError(f"{name} = {value}: a finite number is needed.")
 
     @property
@@ -110,7 +118,7 @@ class SaliencyRatioChoice(LogisticChoice):
 
     def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
         """s_{t-1} / s_{t-2}."""
-        return history.saliency[0] / jnp.maximum(history.saliency[1], SMALLEST_SALIENCY)
+        return jnp.asarray(history.saliency)[0] / jnp.maximum(history.saliency[1], SMALLEST_SALIENCY)
 
 
 @final
@@ -126,4 +134,4 @@ class SaliencyLevelChoice(LogisticChoice):
 
     def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
         """H W s_{t-1}."""
-        return picture.grid.cells * history.saliency[0]
+        return picture.grid.cells * jnp.asarray(history.saliency)[0]

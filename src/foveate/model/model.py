@@ -67,6 +67,13 @@ class Model(eqx.Module):
         if set(values) != set(self.priors):
             wrong = sorted(set(values) ^ set(self.priors))
             raise InputError(f"model {self.name!r}: priors and parameters do not match in {some_of(wrong)}.")
+        for name, value in values.items():
+            pattern = self.priors[name].pattern
+            if pattern not in ((), np.shape(value)):
+                raise InputError(
+                    f"model {self.name!r}: the prior of {name} has shape {pattern}, the parameter {np.shape(value)}; "
+                    "give it one number, or as many as the parameter has."
+                )
 
     @property
     def parameters(self) -> dict[str, Array]:

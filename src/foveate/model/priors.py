@@ -29,6 +29,11 @@ def _positive(owner: eqx.Module, *names: str) -> None:
 class Prior(eqx.Module):
     """A distribution over one parameter; the components of a pair are independent."""
 
+    @property
+    def pattern(self) -> tuple[int, ...]:
+        """The shape of the prior's own numbers: () if one serves all components of the parameter."""
+        return np.broadcast_shapes(*(np.shape(leaf) for leaf in jax.tree.leaves(self)))
+
     @abstractmethod
     def log_density(self, value: Float[Array, "*shape"]) -> Float[Array, ""]:
         """Log-density of the parameter, summed over its components."""
@@ -58,7 +63,9 @@ class Normal(Prior):
     variance: Float[Array, "..."] = eqx.field(converter=as_float64)
 
     def __check_init__(self):
-        """Refuse a variance that is not positive."""
+        """Refuse a mean that is no number and a variance that is not positive."""
+        if not isinstance(self.mean, Tracer) and not np.isfinite(self.mean).all():
+            raise InputError(f"Normal prior: mean = {self.mean}; it must be finite.")
         _positive(self, "variance")
 
     def log_density(self, value: Float[Array, "*shape"]) -> Float[Array, ""]:
