@@ -10,6 +10,7 @@ import pytest
 
 from contracts.situations import GRID, dataset_on, histories, one_set, parameter_sets, scene_of, situations
 from contracts.table import Row, rows_of
+from foveate.model.densities import step_densities
 from foveate.model.history import History, Picture
 from foveate.model.likelihood import step_log_likelihoods, value_and_gradient
 from foveate.model.model import Model
@@ -81,6 +82,23 @@ def test_likelihood_of_a_step_is_the_map_read_at_its_cell(row: Row):
         # the smallest variance makes exponents of 1e8, which leave their rounding behind where they cancel
         atol = 1e-10 if index == 0 else 1e-8
         np.testing.assert_allclose(likelihood[path, step], expected, rtol=1e-10, atol=atol)
+
+
+@every_density
+def test_maps_of_all_steps_are_those_of_the_density(row: Row):
+    model, steps = row.model(), steps_in_every_situation()
+    path, step = (np.resize(index, len(situations()[1])) for index in np.nonzero(steps.real))
+    batch = jax.tree.map(lambda array: np.asarray(array)[path, step], steps.history)
+    expected = np.exp(log_densities(row, batch, np.asarray(steps.saliency)[np.asarray(steps.picture)[path]]))
+    values = parameter_sets(model)
+    for index in range(len(expected)):
+        changed = one_set(values, index)
+        found = np.stack(list(step_densities(model.with_parameters(changed), steps)))[path, step]
+        # the smallest variance makes exponents of 1e8, whose last digit is 1e-8
+        tiny = min((np.min(changed[name]) for name in ("epsilon", "xi") if name in changed), default=1.0) < 1e-3
+        totals, message = found.sum(axis=(1, 2)), str(changed)
+        np.testing.assert_allclose(totals, 1.0, rtol=0, atol=1e-12, err_msg=message)
+        np.testing.assert_allclose(found, expected[index], rtol=1e-6 if tiny else 1e-10, atol=1e-14, err_msg=message)
 
 
 @every_parameter

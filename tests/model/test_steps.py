@@ -1,0 +1,108 @@
+"""Steps: which transitions are scored, what they may look at, and padding that changes nothing."""
+
+import numpy as np
+import pytest
+from samples import GRID, LENGTHS, small_data, small_table
+
+from foveate.errors import InputError
+from foveate.model import catalogue
+from foveate.model.history import History, Picture
+from foveate.model.likelihood import log_likelihood, step_log_likelihoods, value_and_gradient
+from foveate.model.steps import Steps
+
+
+def test_scoring_starts_with_the_third_fixation():
+    steps = Steps.of(small_data())
+    assert steps.count == sum(length - 2 for length in LENGTHS.values())
+    assert steps.real.sum(axis=1).tolist() == [length - 2 for length in LENGTHS.values()]
+    assert steps.real.shape == (4, max(LENGTHS.values()) - 2)
+
+
+def test_a_step_knows_where_gaze_was_and_which_cell_came_next():
+    data = small_data()
+    steps = Steps.of(data)
+    (path,) = np.flatnonzero((data.paths.observer == "bob") & (data.paths.picture == "wood"))
+    y, x = data.paths.y_deg[path], data.paths.x_deg[path]
+    np.testing.assert_array_equal(steps.history.position_deg[path, 3], [[y[4], x[4]], [y[3], x[3]]])
+    assert steps.history.count[path, 3] == 5
+    row, column = int(y[5] // (12 / 14)), int(x[5] // (21 / 11))
+    assert (steps.row[path, 3], steps.column[path, 3]) == (row, column)
+    map_ = data.maps["wood"]
+    before = [map_[int(y[t] // (12 / 14)), int(x[t] // (21 / 11))] for t in (4, 3)]
+    np.testing.assert_array_equal(steps.history.saliency[path, 3], before)
+    assert steps.target.saliency[path, 3] == map_[row, column]
+    assert (steps.target.y_deg[path, 3], steps.target.x_deg[path, 3]) == pytest.approx(
+        ((row + 0.5) * 12 / 14, (column + 0.5) * 21 / 11)
+    )
+    np.testing.assert_array_equal(np.asarray(steps.saliency)[steps.picture[path]], map_)
+
+
+@pytest.mark.parametrize("name", ["full", "saliency_baseline"])
+def test_padding_changes_nothing(name):
+    model = catalogue.model(name)
+    tight, loose = Steps.of(small_data()), Steps.of(small_data(), paths=6, steps=10)
+    assert loose.real.shape == (6, 10)
+    assert loose.count == tight.count
+    expected, found = (np.asarray(step_log_likelihoods(model, steps)) for steps in (tight, loose))
+    np.testing.assert_allclose(found[:4, :7], expected, rtol=1e-13)
+    assert (found[4:] == 0).all()
+    assert (found[:, 7:] == 0).all()
+    value, gradient = value_and_gradient(model, tight)
+    padded_value, padded_gradient = value_and_gradient(model, loose)
+    assert float(padded_value) == pytest.approx(float(value), rel=1e-13)
+    for parameter, part in gradient.items():
+        np.testing.assert_allclose(padded_gradient[parameter], part, rtol=1e-11)
+
+
+def test_longer_memory_holds_older_fixations_and_changes_no_likelihood():
+    data = small_data()
+    steps = Steps.of(data, memory=4)
+    assert steps.history.position_deg.shape == (4, 7, 4, 2)
+    y = data.paths.y_deg[0]
+    np.testing.assert_array_equal(steps.history.position_deg[0, 2, :, 0], y[[3, 2, 1, 0]])
+    # fewer fixations than the memory holds: the oldest is repeated, and the count says so
+    np.testing.assert_array_equal(steps.history.position_deg[0, 0, :, 0], y[[1, 0, 0, 0]])
+    assert steps.history.count[0, :3].tolist() == [2, 3, 4]
+    model = catalogue.model("full")
+    expected = np.asarray(step_log_likelihoods(model, Steps.of(data)))
+    np.testing.assert_allclose(step_log_likelihoods(model, steps), expected, rtol=1e-14)
+
+
+def test_paths_without_a_third_fixation_add_nothing_and_all_of_them_are_an_error():
+    table = small_table()
+    short = table.query("observer == 'bob' and picture == 'beach' and fixation < 2")
+    mixed = small_data(table.query("observer != 'bob' or picture != 'beach'").merge(short, how="outer"))
+    assert sorted(mixed.paths.length.tolist()) == [2, 7, 9, 9]
+    steps = Steps.of(mixed)
+    assert steps.count == 19
+    assert np.isfinite(log_likelihood(catalogue.model("full"), steps))
+    with pytest.raises(InputError, match=r"no scan path has 3 fixations: the first 2 of each path are given"):
+        Steps.of(small_data(table.query("fixation < 2")))
+
+
+def test_too_small_a_padding_is_refused():
+    with pytest.raises(InputError, match=r"4 paths of up to 7 steps do not fit into 3 x 7"):
+        Steps.of(small_data(), paths=3)
+    with pytest.raises(InputError, match=r"4 paths of up to 7 steps do not fit into 4 x 6"):
+        Steps.of(small_data(), steps=6)
+
+
+def test_history_holds_the_last_fixations_most_recent_first():
+    picture = Picture.whole(GRID, small_data().maps["wood"])
+    y, x = np.array([1.0, 5.0, 11.9]), np.array([20.9, 3.0, 0.0])
+    history = History.of(picture, y, x)
+    np.testing.assert_array_equal(history.position_deg, [[11.9, 0.0], [5.0, 3.0]])
+    np.testing.assert_array_equal(history.gaze, [11.9, 0.0])
+    np.testing.assert_allclose(history.last_saccade, [6.9, -3.0])
+    np.testing.assert_array_equal(history.saliency, [picture.saliency[13, 0], picture.saliency[5, 1]])
+    assert history.count == 3
+    longer = History.of(picture, y, x, memory=5)
+    np.testing.assert_array_equal(longer.position_deg[:, 0], [11.9, 5.0, 1.0, 1.0, 1.0])
+    assert History.of(picture, y[:0], x[:0]).count == 0
+
+
+def test_single_cell_of_a_picture_is_that_of_the_whole():
+    picture = Picture.whole(GRID, small_data().maps["wood"])
+    cell = picture.cell(np.array(3), np.array(7))
+    assert float(cell.saliency) == pytest.approx(picture.saliency[3, 7], rel=1e-6)
+    assert (float(cell.y_deg), float(cell.x_deg)) == pytest.approx((3.5 * 12 / 14, 7.5 * 21 / 11), rel=1e-6)
