@@ -37,13 +37,17 @@ def main() -> None:
     except UsageMistake as error:
         code = _say(f"{error.format_message().rstrip('.')}; see foveate --help.", MISTAKE)  # type: ignore[attr-defined]
     except (KeyboardInterrupt, typer.Abort):
-        code = _say("interrupted; run the same command again to start over.", INTERRUPTED)
+        code = _say_interrupted()
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _say(message: str, code: int) -> int:
     print(f"foveate: {' '.join(message.split())}", file=sys.stderr)
     return code
+
+
+def _say_interrupted() -> int:
+    return _say("interrupted; run the same command again to start over.", INTERRUPTED)
 
 
 def _print_version(wanted: bool) -> None:
@@ -79,7 +83,10 @@ def demo(
     from rich.console import Console
 
     console = Console(stderr=True)
-    result = _with_progress(console, out, seed)
+    try:
+        result = _with_progress(console, out, seed)
+    except KeyboardInterrupt:  # Typer would leave without a word
+        raise typer.Exit(_say_interrupted()) from None
     if as_json:
         print(json.dumps(result.about | {"files": [str(file) for file in result.files]}))
     else:
