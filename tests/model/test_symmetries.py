@@ -11,14 +11,16 @@ from foveate.model.likelihood import step_log_likelihoods
 from foveate.model.model import Model
 from foveate.model.steps import Steps
 
-every_model = pytest.mark.parametrize("row", rows_of(Model))
+# Every policy and every choice occurs in one of these; the others are the same parts put together otherwise.
+MODELS = ("full-released", "full-printed", "local_choice-none", "local_saliency", "saliency_baseline")
+every_part = pytest.mark.parametrize("row", [row for row in rows_of(Model) if row.id in MODELS])
 
 
 def likelihoods(model: Model, data: Dataset) -> np.ndarray:
     return np.asarray(step_log_likelihoods(model, Steps.of(data)))
 
 
-@every_model
+@every_part
 def test_mirroring_picture_and_path_changes_nothing(row: Row):
     table, maps, model = small_table(), small_maps(), row.make()
     expected = likelihoods(model, small_data())
@@ -32,7 +34,7 @@ def test_mirroring_picture_and_path_changes_nothing(row: Row):
     assert not np.allclose(likelihoods(model, small_data(left_to_right)), expected, rtol=1e-3)
 
 
-@every_model
+@every_part
 def test_exchanging_the_axes_exchanges_the_variances(row: Row):
     table, maps, model = small_table(), small_maps(), row.make()
     turned = small_data(
@@ -47,7 +49,7 @@ def test_exchanging_the_axes_exchanges_the_variances(row: Row):
         assert not np.allclose(likelihoods(model, turned), expected, rtol=1e-3)
 
 
-@every_model
+@every_part
 def test_names_of_observers_and_pictures_do_not_matter(row: Row):
     """Other names turn the order of the paths and of the maps round; each path keeps its likelihood."""
     names = {"ann": 9, "bob": 4, "beach": "z", "wood": "a"}
@@ -63,15 +65,15 @@ def test_names_of_observers_and_pictures_do_not_matter(row: Row):
         np.testing.assert_allclose(found[other], expected[path], rtol=1e-12)
 
 
-def test_order_of_rows_and_of_maps_does_not_matter(potsdam35):
+@every_part
+def test_order_of_rows_and_of_maps_does_not_matter(row: Row):
     table = small_table().sample(frac=1, random_state=3).sort_values("fixation", kind="stable")
     shuffled = small_data(table, dict(reversed(small_maps().items())))
-    for row in (param.values[0] for param in rows_of(Model)):
-        expected = likelihoods(row.make(), small_data())
-        np.testing.assert_allclose(likelihoods(row.make(), shuffled), expected, rtol=1e-12)
+    expected = likelihoods(row.make(), small_data())
+    np.testing.assert_allclose(likelihoods(row.make(), shuffled), expected, rtol=1e-12)
 
 
-@every_model
+@every_part
 def test_a_step_depends_on_its_own_path_alone(row: Row):
     """Each path alone, in the same padding, has the likelihood that it has among the others."""
     model, data = row.make(), small_data()
