@@ -10,15 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 import pandas as pd
+from jaxtyping import PRNGKeyArray
+from matplotlib.axes import Axes
 
 from foveate.data.dataset import Dataset
+from foveate.data.scanpaths import ScanPath
 from foveate.errors import InputError, some_of
 from foveate.evaluate.scores import MeanWithError, bits_per_fixation, over_observers
-from foveate.example import ExampleData, example_data
+from foveate.example import OBSERVERS, ExampleData, example_data
 from foveate.figures import maps as map_figures
 from foveate.figures.ranking import ranking
 from foveate.figures.scanpath import scan_path
@@ -94,7 +98,7 @@ class _Progress:
     """Tells what begins, and which share of the expected time is behind."""
 
     def __init__(self, notify: Notify):
-        observers = 6
+        observers = len(OBSERVERS)
         fits = sum(FIRST_FIT_S.get(name, OTHER_S) + (observers - 1) * OTHER_S for name in CATALOGUE)
         self._notify, self._total, self._done, self._next = notify, 10.0 + observers * OTHER_S + fits, 0.0, 0.0
 
@@ -106,20 +110,20 @@ class _Progress:
         self._notify("done", 1.0)
 
 
-def _held_out_bits(data: Dataset, key: jax.Array, progress: _Progress) -> dict[str, np.ndarray]:
+def _held_out_bits(data: Dataset, key: PRNGKeyArray, progress: _Progress) -> dict[str, np.ndarray]:
     """For each model the score of every observer on the last pictures, fitted to the others."""
     train, test = data.split(data.paths.pictures[-HELD_OUT:])
     observers = data.paths.observers
     # All observers' steps get one size, so that one compilation serves them all.
     longest = int(data.paths.length.max()) - DRAWN_FROM_MAP
-    sizes = {part: len(part.paths.pictures) for part in (train, test)}
+
+    def steps_of(part: Dataset, observer: Any) -> Steps:
+        return Steps.of(part.select(observers=[observer]), paths=len(part.maps), steps=longest)
+
     steps = {}
     for observer in observers:
         progress.begin(f"tabulating observer {observer}", OTHER_S)
-        steps[observer] = tuple(
-            Steps.of(part.select(observers=[observer]), paths=size, steps=longest) for part, size in sizes.items()
-        )
-        steps[observer] = steps[observer][0].tabulated(), steps[observer][1]
+        steps[observer] = steps_of(train, observer).tabulated(), steps_of(test, observer)
     bits = {}
     for name in CATALOGUE:
         values = []
@@ -167,7 +171,13 @@ def _about(
     }
 
 
-def _draw(folder: Path, example: ExampleData, path, bits: Mapping, scores: Mapping[str, MeanWithError]) -> None:
+def _draw(
+    folder: Path,
+    example: ExampleData,
+    path: ScanPath,
+    bits: Mapping[str, np.ndarray],
+    scores: Mapping[str, MeanWithError],
+) -> None:
     maps, shown = example.data.maps, example.models[path.observer]
     policies = [type(policy).__name__ for policy in shown.policies]
     with journal_style():
@@ -191,7 +201,7 @@ def _draw(folder: Path, example: ExampleData, path, bits: Mapping, scores: Mappi
         save(figure, folder, "ranking")
 
 
-def _draw_densities(shown: Model, picture: Picture, path, policies: list[str], axes: list) -> None:
+def _draw_densities(shown: Model, picture: Picture, path: ScanPath, policies: list[str], axes: list[Axes]) -> None:
     history = History.of(picture, path.y_deg[:SHOWN_STEP], path.x_deg[:SHOWN_STEP])
     map_figures.policy_densities(
         np.exp(shown.policy_log_densities(history, picture)),

@@ -108,8 +108,7 @@ def policy_densities(
         if index:
             ax.set_ylabel("")
             ax.tick_params(labelleft=False)
-    marks = axes[0].legend(loc="lower left", labelcolor="white", borderaxespad=0.2, handletextpad=0.3)
-    marks.set_zorder(4)
+    axes[0].legend(loc=_far_corner(axes[0], recent_deg[0]), labelcolor="white", borderaxespad=0.3, handletextpad=0.3)
     if image is not None:
         bar = _colour_bar(image, axes, f"{RELATIVE} (log scale)", extend="both")
         bar.set_ticks(list(DENSITY_TICKS), labels=list(DENSITY_TICKS.values()))
@@ -126,6 +125,12 @@ def _mark_history(ax: Axes, recent_deg: np.ndarray, next_deg: tuple[float, float
         halo = [withStroke(linewidth=2.2, foreground="white")]
         ring = {"linestyle": "", "marker": "o", "markersize": 6, "markerfacecolor": "none", "markeredgecolor": INK}
         ax.plot(next_deg[1], next_deg[0], **ring, mew=0.8, path_effects=halo, label="next fixation")
+
+
+def _far_corner(ax: Axes, gaze_deg: Float[np.ndarray, "2"]) -> Any:
+    """The corner of the axes that lies furthest from the gaze."""
+    across, up = ax.transAxes.inverted().transform(ax.transData.transform(gaze_deg[::-1]))
+    return f"{'upper' if up < 0.5 else 'lower'} {'right' if across < 0.5 else 'left'}"
 
 
 def _colour_bar(image: AxesImage, axes: Sequence[Axes], label: str, extend: str = "neither") -> Any:
