@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from foveate.data.grid import Grid
 from foveate.data.scanpaths import ScanPath
 from foveate.figures.maps import saliency_map
-from foveate.figures.style import BACKGROUND_MAP, INK, NEUTRAL, policy_colours, policy_title
+from foveate.figures.style import BACKGROUND_MAP, INK, NEUTRAL, policy_colours, policy_title, root_figure
 
 # Sizes in points. A disc must hold two digits.
 DISC_PT, DIGITS_PT, SACCADE_PT = 8.5, 4.6, 0.5
@@ -49,8 +49,7 @@ def scan_path(
 
 def _apart(ax: Axes, true_deg: Float[np.ndarray, "fixation 2"]) -> Float[np.ndarray, "fixation 2"]:
     """Centres of the discs: the fixations, moved as little as keeps the discs from covering one another."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = root_figure(ax)
     figure.draw_without_rendering()  # settles the layout, and with it how many points make a degree
     px_per_pt = figure.dpi / 72
     centres = ax.transData.transform(true_deg) / px_per_pt
@@ -93,8 +92,7 @@ def _fixations(
 
 def _dots(ax: Axes, true_deg: Float[np.ndarray, "fixation 2"], disc_deg: Float[np.ndarray, "fixation 2"]) -> None:
     """A line from a disc that was moved to its fixation; on the fixation itself the disc may still lie."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
+    figure = root_figure(ax)
     moved_pt = np.hypot(*(ax.transData.transform(disc_deg) - ax.transData.transform(true_deg)).T) * 72 / figure.dpi
     for (x, y), (disc_x, disc_y) in zip(true_deg[moved_pt > MOVED_PT], disc_deg[moved_pt > MOVED_PT], strict=True):
         ax.plot([x, disc_x], [y, disc_y], color=INK, linewidth=0.5, zorder=2.6)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from matplotlib import style
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -96,6 +97,13 @@ def new_figure(width_mm: float = ONE_COLUMN_MM, height_mm: float = 70.0) -> Figu
     figure = Figure(figsize=(width_mm / INCH_MM, height_mm / INCH_MM), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def root_figure(ax: Axes) -> Figure:
+    """The whole figure that the axes are part of, also if they sit in a figure within it."""
+    nearest = ax.get_figure()
+    assert nearest is not None, "the axes were removed from their figure"
+    return nearest.figure  # type: ignore[return-value]
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
