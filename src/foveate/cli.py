@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MISTAKE, INTERRUPTED = 2, 130  # exit codes
 
-# Typer brings its own copy of click from 0.20 on and used an installed one before: the class is found through Typer.
+# Newer releases of Typer bring their own copy of click, older ones use an installed one: found through Typer itself.
 UsageMistake: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
