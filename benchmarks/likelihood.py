@@ -73,7 +73,7 @@ def random_parameter_sets(count: int) -> list[dict]:
 
     import foveate
 
-    models = [foveate.model("full", priors=kind) for kind in ("published", "weak")]
+    models = [foveate.named_model("full", priors=kind) for kind in ("published", "weak")]
     draws = [models[i % 2].draw_from_prior(jax.random.key(i)).parameters for i in range(count - 16)]
     for corner in itertools.product((1e-3, 1e4), repeat=4):
         values = np.array(corner)
@@ -92,7 +92,7 @@ def one_core(folder: str | None) -> dict:
     results: dict = {}
     for cells in GRIDS:
         _, steps = load(folder, cells)
-        model = foveate.model("full")
+        model = foveate.named_model("full")
         start = time.perf_counter()
         tabulated = steps.tabulated()
         table_s = time.perf_counter() - start
@@ -124,7 +124,7 @@ def exactness(folder: str | None) -> dict:
     import foveate
 
     _, steps = load(folder, GRIDS[0])
-    model, sets = foveate.model("full"), random_parameter_sets(RANDOM_SETS)
+    model, sets = foveate.named_model("full"), random_parameter_sets(RANDOM_SETS)
     plain = np.array([plain_log_likelihood(steps, **values) for values in sets])
     stacked = {name: np.stack([np.asarray(values[name]) for values in sets]) for name in sets[0]}
     errors = {}
@@ -144,7 +144,7 @@ def both_cores(folder: str | None) -> dict:
     results = {}
     for cells in GRIDS:
         data, steps = load(folder, cells)
-        model, suffix = foveate.model("full"), "" if cells == GRIDS[0] else f"_{cells}"
+        model, suffix = foveate.named_model("full"), "" if cells == GRIDS[0] else f"_{cells}"
         spread = np.random.default_rng(0)
         sets = {
             name: np.asarray(value) * np.exp(0.2 * spread.standard_normal((256, *np.shape(value))))

@@ -1,4 +1,4 @@
-"""The package's public names: all there, where they are said to be, and functions where a module has the same name."""
+"""The package's public names: all there, and where they are said to be."""
 
 import ast
 import subprocess
@@ -25,17 +25,6 @@ def test_public_names_come_from_where_type_checkers_look():
     for name, home in found.items():
         assert getattr(foveate, name) is getattr(sys.modules[home], name)
     assert set(foveate.__all__) <= set(dir(foveate))
-
-
-def test_a_function_wins_over_the_module_of_its_name():
-    """In a fresh process, with the modules imported first."""
-    code = (
-        "import foveate.simulate, foveate.model.steps, foveate\n"
-        "from foveate import model, simulate\n"
-        "print(model('full').name, simulate.__name__, foveate.model is model)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout == "full simulate True\n"
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -3,9 +3,7 @@
 Every public name is imported when it is first used: the command line shows its help without waiting for JAX.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,13 +20,13 @@ if TYPE_CHECKING:
     from foveate.evaluate.scores import bits_per_fixation
     from foveate.example import example_data
     from foveate.inference.point import maximum_a_posteriori
-    from foveate.model.catalogue import CATALOGUE, from_published, model, to_published
+    from foveate.model.catalogue import CATALOGUE, from_published, named_model, to_published
     from foveate.model.history import History, Picture
     from foveate.model.likelihood import log_likelihood, log_likelihoods, step_log_likelihoods, value_and_gradient
     from foveate.model.model import Model
     from foveate.model.steps import Steps
-    from foveate.predictive import prior_predictive
-    from foveate.simulate import simulate
+    from foveate.simulation.predictive import prior_predictive
+    from foveate.simulation.simulate import simulate
 
     __version__ = version("foveate")
 
@@ -55,7 +53,7 @@ __all__ = [
     "log_likelihood",
     "log_likelihoods",
     "maximum_a_posteriori",
-    "model",
+    "named_model",
     "potsdam35_leave_one_out",
     "prior_predictive",
     "read_potsdam35",
@@ -79,33 +77,24 @@ _HOMES = {
     "foveate.evaluate.scores": ("bits_per_fixation",),
     "foveate.example": ("example_data",),
     "foveate.inference.point": ("maximum_a_posteriori",),
-    "foveate.model.catalogue": ("CATALOGUE", "from_published", "model", "to_published"),
+    "foveate.model.catalogue": ("CATALOGUE", "from_published", "named_model", "to_published"),
     "foveate.model.history": ("History", "Picture"),
     "foveate.model.likelihood": ("log_likelihood", "log_likelihoods", "step_log_likelihoods", "value_and_gradient"),
     "foveate.model.model": ("Model",),
     "foveate.model.steps": ("Steps",),
-    "foveate.predictive": ("prior_predictive",),
-    "foveate.simulate": ("simulate",),
+    "foveate.simulation.predictive": ("prior_predictive",),
+    "foveate.simulation.simulate": ("simulate",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
-class _Package(ModuleType):
-    """The package itself, with its public names imported on first use.
-
-    `model` and `simulate` are functions and, to Python, also the submodules of these names: the functions win,
-    whatever was imported before. So attributes are looked up here and not by a module-level `__getattr__`.
-    """
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _HOME:
-            return getattr(import_module(_HOME[name]), name)
-        if name == "__version__":
-            return import_module("importlib.metadata").version("foveate")
-        return super().__getattribute__(name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_HOME, "__version__"})
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("foveate")
+    raise AttributeError(f"module 'foveate' has no attribute {name!r}")
 
 
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, "__version__"})

@@ -28,12 +28,12 @@ from foveate.figures.ranking import ranking
 from foveate.figures.scanpath import scan_path
 from foveate.figures.style import journal_style, new_figure, save
 from foveate.inference.point import maximum_a_posteriori
-from foveate.model.catalogue import CATALOGUE, TITLES, model
+from foveate.model.catalogue import CATALOGUE, TITLES
 from foveate.model.history import History, Picture
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
-from foveate.simulate import simulate
+from foveate.simulation.simulate import simulate
 
 MADE_BY = "foveate demo"
 FIGURES = ("maps", "scanpath", "policies", "ranking")
@@ -131,7 +131,7 @@ def _held_out_bits(data: Dataset, key: PRNGKeyArray, progress: _Progress) -> dic
             expected_s = OTHER_S if index else FIRST_FIT_S.get(name, OTHER_S)
             progress.begin(f"fitting {TITLES[name]}, observer {observer}", expected_s)
             to_fit, to_score = steps[observer]
-            estimate = maximum_a_posteriori(model(name), to_fit, jax.random.fold_in(key, index))
+            estimate = maximum_a_posteriori(named_model(name), to_fit, jax.random.fold_in(key, index))
             values.append(bits_per_fixation(estimate.model, to_score))
         bits[name] = np.array(values)
     return bits

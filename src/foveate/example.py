@@ -19,7 +19,7 @@ from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 from foveate.model.catalogue import full
 from foveate.model.model import Model
-from foveate.simulate import NO_POLICY, simulate
+from foveate.simulation.simulate import NO_POLICY, simulate
 
 GRID = Grid(64, 64, Extent(24.0, 32.0, "bottom"))
 

@@ -45,7 +45,7 @@ class Row:
     def make(self) -> Any:
         """The part with its ordinary parameters."""
         if isinstance(self.part, str):
-            return catalogue.model(self.part, **self.parameters, **self.form)
+            return catalogue.named_model(self.part, **self.parameters, **self.form)
         return self.part(**self.parameters)
 
     def model(self) -> Model:

@@ -11,7 +11,7 @@ from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 from foveate.evaluate.scores import bits_per_fixation, over_observers
-from foveate.model.catalogue import model
+from foveate.model.catalogue import named_model
 from foveate.model.steps import Steps
 
 
@@ -28,12 +28,12 @@ def steps_on(values: list[list[float]], cells: list[tuple[int, int]]) -> Steps:
 def test_bits_are_the_gain_over_uniform_from_the_third_fixation_on():
     """Cells of 1/2 and 1/8 on a map of four: log2(1/2) + 2 = 1 and log2(1/8) + 2 = -1; the padding does not count."""
     steps = steps_on([[0.5, 0.125], [0.25, 0.125]], [(1, 0), (1, 1), (0, 0), (0, 0), (0, 1), (0, 0)])
-    assert bits_per_fixation(model("saliency_baseline"), steps) == pytest.approx((1 + 1 - 1 + 1) / 4)
+    assert bits_per_fixation(named_model("saliency_baseline"), steps) == pytest.approx((1 + 1 - 1 + 1) / 4)
 
 
 def test_a_flat_map_gains_nothing():
     steps = steps_on([[0.25, 0.25], [0.25, 0.25]], [(1, 0), (1, 1), (0, 0)])
-    assert bits_per_fixation(model("saliency_baseline"), steps) == pytest.approx(0, abs=1e-12)
+    assert bits_per_fixation(named_model("saliency_baseline"), steps) == pytest.approx(0, abs=1e-12)
 
 
 def test_mean_and_standard_error_over_observers():

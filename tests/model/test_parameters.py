@@ -26,14 +26,14 @@ def test_parameters_are_those_that_were_given(row: Row):
 
 
 def test_labels_name_every_number_in_order():
-    assert catalogue.model("full").labels == ["epsilon_row", "epsilon_column", "xi_row", "xi_column", "b", "s0"]
-    assert catalogue.model("fixed_choice", repulsion="none").labels[-1] == "rho"
-    assert catalogue.model("local_saliency").labels == ["xi_row", "xi_column"]
-    assert catalogue.model("saliency_baseline").labels == []
+    assert catalogue.named_model("full").labels == ["epsilon_row", "epsilon_column", "xi_row", "xi_column", "b", "s0"]
+    assert catalogue.named_model("fixed_choice", repulsion="none").labels[-1] == "rho"
+    assert catalogue.named_model("local_saliency").labels == ["xi_row", "xi_column"]
+    assert catalogue.named_model("saliency_baseline").labels == []
 
 
 def test_epsilon_of_both_policies_is_one_parameter():
-    model = catalogue.model("full")
+    model = catalogue.named_model("full")
     changed = model.with_parameters({"epsilon": (1.0, 2.0)})
     assert isinstance(changed.policies[0], Local)
     assert isinstance(changed.policies[1], RepelledGlobal)
@@ -44,7 +44,7 @@ def test_epsilon_of_both_policies_is_one_parameter():
 
 
 def test_a_model_is_not_changed_by_its_changed_copy():
-    model = catalogue.model("full", b=0.5)
+    model = catalogue.named_model("full", b=0.5)
     changed = model.with_parameters({"b": -2.0})
     assert (float(model.parameters["b"]), float(changed.parameters["b"])) == (0.5, -2.0)
     assert changed.name == "full"
@@ -66,7 +66,7 @@ def test_parameters_survive_the_way_to_the_real_line_and_back(row: Row):
 
 
 def test_the_real_line_is_in_the_order_of_the_labels():
-    model = catalogue.model("fixed_choice", epsilon=(2.0, 3.0), xi=(5.0, 7.0), rho=0.2)
+    model = catalogue.named_model("fixed_choice", epsilon=(2.0, 3.0), xi=(5.0, 7.0), rho=0.2)
     np.testing.assert_allclose(model.to_real(), [*np.log([2.0, 3.0, 5.0, 7.0]), np.log(0.2 / 0.8)], rtol=1e-13)
     assert float(model.log_jacobian(model.to_real())) == pytest.approx(np.log(2 * 3 * 5 * 7 * 0.2 * 0.8), rel=1e-13)
 
@@ -80,18 +80,18 @@ def test_log_prior_is_the_sum_over_parameters(row: Row):
 
 
 def test_draws_from_the_prior_are_new_models_with_other_values():
-    model = catalogue.model("full")
+    model = catalogue.named_model("full")
     first, again, second = (model.draw_from_prior(jax.random.key(seed)) for seed in (1, 1, 2))
     for name in model.parameters:
         np.testing.assert_array_equal(first.parameters[name], again.parameters[name])
         assert not np.array_equal(first.parameters[name], second.parameters[name])
     assert len({float(value) for value in first.parameters["xi"]}) == 2
-    assert catalogue.model("saliency_baseline").draw_from_prior(jax.random.key(1)).parameters == {}
+    assert catalogue.named_model("saliency_baseline").draw_from_prior(jax.random.key(1)).parameters == {}
 
 
 def test_memory_is_the_longest_of_the_parts():
-    assert catalogue.model("full").memory == 2
-    assert catalogue.model("saliency_baseline").memory == 2
+    assert catalogue.named_model("full").memory == 2
+    assert catalogue.named_model("saliency_baseline").memory == 2
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
@@ -104,11 +104,11 @@ def as_a_user_runs_it(unchecked_types):
 
 @pytest.mark.parametrize("value", [(0.0, 1.0), (-1.0, 1.0), (np.nan, 1.0), (np.inf, 1.0)])
 def test_variances_that_are_not_positive_are_refused(value):
-    for make in (lambda: Local(value), lambda: catalogue.model("full", epsilon=value)):
+    for make in (lambda: Local(value), lambda: catalogue.named_model("full", epsilon=value)):
         with pytest.raises(InputError, match=r"epsilon = .*: variances must be positive numbers of deg\^2"):
             make()
     with pytest.raises(InputError, match=r"xi = .*variances must be positive"):
-        catalogue.model("full").with_parameters({"xi": value})
+        catalogue.named_model("full").with_parameters({"xi": value})
 
 
 @pytest.mark.parametrize("value", [3.0, (1.0,), (1.0, 2.0, 3.0), ((1.0, 2.0), (1.0, 2.0))])
@@ -120,14 +120,14 @@ def test_variances_that_are_no_pair_are_refused(value):
 @pytest.mark.parametrize("rho", [0.0, 1.0, -0.1, 1.1, np.nan])
 def test_rho_outside_zero_to_one_is_refused(rho):
     with pytest.raises(InputError, match=r"rho = .*: a probability between 0 and 1 is needed"):
-        catalogue.model("fixed_choice", rho=rho)
+        catalogue.named_model("fixed_choice", rho=rho)
 
 
 @pytest.mark.parametrize("name", ["b", "s0"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_choice_parameters_that_are_not_finite_are_refused(name, value):
     with pytest.raises(InputError, match=rf"{name} = .*: a finite number is needed"):
-        catalogue.model("full", **{name: value})
+        catalogue.named_model("full", **{name: value})
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_choice_parameters_that_are_not_one_number_are_refused(make):
 
 def test_unknown_parameters_are_refused():
     with pytest.raises(InputError, match=r"model 'full' has no parameter sigma; it has epsilon, xi, b, s0"):
-        catalogue.model("full").with_parameters({"sigma": 1.0})
+        catalogue.named_model("full").with_parameters({"sigma": 1.0})
 
 
 def test_one_name_with_two_values_is_refused():
@@ -166,14 +166,14 @@ def test_priors_that_do_not_match_the_parameters_are_refused():
     with pytest.raises(InputError, match=r"do not match in rho, xi"):
         Model(local, OnlyPolicy(), PRIORS, "mine")
     with pytest.raises(InputError, match=r"do not match in sigma"):
-        catalogue.model("full").with_priors({"sigma": Normal(0.0, 1.0)})
+        catalogue.named_model("full").with_priors({"sigma": Normal(0.0, 1.0)})
 
 
 def test_a_prior_of_another_shape_than_its_parameter_is_refused():
     with pytest.raises(InputError, match=r"prior of b has shape \(2,\), the parameter \(\)"):
-        catalogue.model("full").with_priors({"b": Normal((0.0, 1.0), 1.0)})
+        catalogue.named_model("full").with_priors({"b": Normal((0.0, 1.0), 1.0)})
     with pytest.raises(InputError, match=r"prior of epsilon has shape \(3,\), the parameter \(2,\)"):
-        catalogue.model("full").with_priors({"epsilon": LogNormal((1.0, 2.0, 3.0), 1.0)})
+        catalogue.named_model("full").with_priors({"epsilon": LogNormal((1.0, 2.0, 3.0), 1.0)})
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ print(json.dumps({
 def results() -> dict:
     """What the public calls return for the small data set."""
     data = small_data()
-    model, steps = catalogue.model("full", **PARAMETERS), Steps.of(data)
+    model, steps = catalogue.named_model("full", **PARAMETERS), Steps.of(data)
     picture = Picture.whole(GRID, data.maps["wood"])
     history = History.of(picture, np.array([3.0, 7.0]), np.array([5.0, 12.0]))
     value, gradient = value_and_gradient(model, steps)

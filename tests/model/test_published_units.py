@@ -50,9 +50,9 @@ def test_published_values_survive_the_way_in_and_out(name):
 
 def test_published_values_may_come_with_other_priors_and_another_repulsion():
     model = catalogue.from_published("full", priors="weak", repulsion="none", **TRUTH["full"])
-    assert model.priors == catalogue.model("full", priors="weak").priors
+    assert model.priors == catalogue.named_model("full", priors="weak").priors
     assert isinstance(model.policies[1], Global)
-    assert catalogue.from_published("full").priors == catalogue.model("full", priors="published").priors
+    assert catalogue.from_published("full").priors == catalogue.named_model("full", priors="published").priors
 
 
 @every_model
@@ -95,7 +95,7 @@ def test_published_priors_are_the_same_distributions_in_our_units(name):
 
 def test_local_choice_priors_are_relative_to_uniform():
     # 3000 / 4096, 5e5 / 4096^2, 9e-4 x 4096, 1e-7 x 4096^2
-    priors = catalogue.model("local_choice", priors="published").priors
+    priors = catalogue.named_model("local_choice", priors="published").priors
     assert (float(priors["b"].mean), float(priors["b"].variance)) == pytest.approx((0.732, 0.0298), rel=1e-3)
     assert (float(priors["s0"].mean), float(priors["s0"].variance)) == pytest.approx((3.69, 1.68), rel=2e-3)
 
@@ -118,7 +118,7 @@ def test_parameters_mean_the_same_on_a_finer_grid(potsdam35, potsdam35_fine):
     gains = []
     for data in (potsdam35, potsdam35_fine):
         some = data.select(observers=[5], pictures=POTSDAM35_FOLDS[1])
-        likelihood = np.asarray(step_log_likelihoods(catalogue.model("local_choice", b=-0.4), Steps.of(some)))
+        likelihood = np.asarray(step_log_likelihoods(catalogue.named_model("local_choice", b=-0.4), Steps.of(some)))
         steps = Steps.of(some)
         gains.append(likelihood[steps.real].mean() + np.log(some.maps.grid.cells))
     assert gains[0] == pytest.approx(gains[1], abs=0.03)
@@ -126,7 +126,7 @@ def test_parameters_mean_the_same_on_a_finer_grid(potsdam35, potsdam35_fine):
 
 def test_flat_map_is_of_level_one_on_any_grid():
     """The feature of Local Choice is relative to uniform: with s0 = 1 a flat map leaves the choice open."""
-    choice = catalogue.model("local_choice", b=2.0, s0=1.0).choice
+    choice = catalogue.named_model("local_choice", b=2.0, s0=1.0).choice
     for rows in (14, 28):
         grid = Grid(rows, 11, GRID.extent)
         picture = Picture.whole(grid, np.full(grid.shape, 1 / grid.cells))
@@ -137,18 +137,18 @@ def test_flat_map_is_of_level_one_on_any_grid():
 
 def test_names_that_are_not_in_the_catalogue_are_refused():
     with pytest.raises(InputError, match=r"no model 'fulll'; there are full, local_choice, fixed_choice"):
-        catalogue.model("fulll")
+        catalogue.named_model("fulll")
     with pytest.raises(InputError, match=r"no model 'fulll'"):
         catalogue.from_published("fulll")
 
 
 def test_unknown_settings_are_refused(unchecked_types):
     with pytest.raises(InputError, match=r"repulsion = 'strong': there are released, printed, none"):
-        catalogue.model("full", repulsion="strong")
+        catalogue.named_model("full", repulsion="strong")
     with pytest.raises(InputError, match=r"priors = 'flat': there are 'weak' and 'published'"):
-        catalogue.model("full", priors="flat")
+        catalogue.named_model("full", priors="flat")
     with pytest.raises(InputError, match=r"model 'full' has no setting sigma; it has epsilon, xi, b, s0"):
-        catalogue.model("full", sigma=3.0)
+        catalogue.named_model("full", sigma=3.0)
     with pytest.raises(InputError, match=r"model 'local_saliency' has no setting epsilon"):
         catalogue.from_published("local_saliency", epsilon=(25.0, 35.0), xi=(230.0, 280.0))
 

@@ -87,9 +87,9 @@ def plain_log_likelihood(model: Model, steps: Steps):
 @pytest.mark.parametrize("repulsion", ["released", "none"])
 def test_likelihood_is_the_plain_one_over_draws_from_every_prior(repulsion, steps, tabulated):
     """Also for the rivals' IG(0.2, 25), which gives variances over many orders of magnitude."""
-    model = catalogue.model("full", repulsion=repulsion)
+    model = catalogue.named_model("full", repulsion=repulsion)
     priors = [
-        catalogue.model(name, priors=priors, repulsion=repulsion)
+        catalogue.named_model(name, priors=priors, repulsion=repulsion)
         for name, priors in (("full", "published"), ("full", "weak"), ("local_choice", "published"))
     ]
     keys = jax.random.split(jax.random.key(5), 20)
@@ -105,7 +105,7 @@ def test_likelihood_is_the_plain_one_over_draws_from_every_prior(repulsion, step
 
 def test_gradients_of_a_batch_are_those_of_a_loop(steps):
     """Under vmap, with sets from several cases of the fast normaliser at once."""
-    model = catalogue.model("full")
+    model = catalogue.named_model("full")
     sets = [ORDINARY, CROSSED, model.draw_from_prior(jax.random.key(2)).parameters]
     models = [model.with_parameters(values) for values in sets]
     batch = {name: np.stack([one.parameters[name] for one in models]) for name in model.parameters}
@@ -119,7 +119,7 @@ def test_gradients_of_a_batch_are_those_of_a_loop(steps):
 
 
 def test_total_is_the_sum_over_steps(steps):
-    model = catalogue.model("full")
+    model = catalogue.named_model("full")
     found = np.asarray(step_log_likelihoods(model, steps))
     assert float(log_likelihood(model, steps)) == pytest.approx(found.sum(), rel=1e-14)
     assert float(value_and_gradient(model, steps)[0]) == pytest.approx(found.sum(), rel=1e-14)
@@ -130,7 +130,7 @@ def test_total_is_the_sum_over_steps(steps):
 
 @pytest.mark.parametrize("name", ["full", "local_saliency"])
 def test_map_before_every_step_is_that_of_the_history(name, data, tabulated):
-    model = catalogue.model(name)
+    model = catalogue.named_model(name)
     for path, maps in zip(data.paths, step_densities(model, tabulated), strict=True):
         scored = len(path) - 2
         np.testing.assert_allclose(maps[:scored].sum(axis=(1, 2)), 1.0, rtol=0, atol=1e-12)
@@ -143,7 +143,7 @@ def test_map_before_every_step_is_that_of_the_history(name, data, tabulated):
 def test_static_map_gains_what_is_known_over_uniform(potsdam35):
     steps = Steps.of(potsdam35)
     assert steps.count == 28_264 - 2 * 1_050
-    nats = float(log_likelihood(catalogue.model("saliency_baseline"), steps)) / steps.count
+    nats = float(log_likelihood(catalogue.named_model("saliency_baseline"), steps)) / steps.count
     assert nats / np.log(2) + np.log2(64 * 64) == pytest.approx(0.905, abs=0.001)
 
 

@@ -39,7 +39,7 @@ def test_a_step_knows_where_gaze_was_and_which_cell_came_next():
 
 @pytest.mark.parametrize("name", ["full", "saliency_baseline"])
 def test_padding_changes_nothing(name):
-    model = catalogue.model(name)
+    model = catalogue.named_model(name)
     tight, loose = Steps.of(small_data()), Steps.of(small_data(), paths=6, steps=10)
     assert loose.real.shape == (6, 10)
     assert loose.count == tight.count
@@ -63,7 +63,7 @@ def test_longer_memory_holds_older_fixations_and_changes_no_likelihood():
     # fewer fixations than the memory holds: the oldest is repeated, and the count says so
     np.testing.assert_array_equal(steps.history.position_deg[0, 0, :, 0], y[[1, 0, 0, 0]])
     assert steps.history.count[0, :3].tolist() == [2, 3, 4]
-    model = catalogue.model("full")
+    model = catalogue.named_model("full")
     expected = np.asarray(step_log_likelihoods(model, Steps.of(data)))
     np.testing.assert_allclose(step_log_likelihoods(model, steps), expected, rtol=1e-14)
 
@@ -75,7 +75,7 @@ def test_paths_without_a_third_fixation_add_nothing_and_all_of_them_are_an_error
     assert sorted(mixed.paths.length.tolist()) == [2, 7, 9, 9]
     steps = Steps.of(mixed)
     assert steps.count == 19
-    assert np.isfinite(log_likelihood(catalogue.model("full"), steps))
+    assert np.isfinite(log_likelihood(catalogue.named_model("full"), steps))
     with pytest.raises(InputError, match=r"no scan path has 3 fixations: the first 2 of each path are given"):
         Steps.of(small_data(table.query("fixation < 2")))
 

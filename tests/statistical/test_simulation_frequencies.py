@@ -19,7 +19,7 @@ from foveate.model import catalogue
 from foveate.model.history import History, Picture
 from foveate.model.model import Model, mixture_log_density
 from foveate.precision import double_precision
-from foveate.simulate import simulate
+from foveate.simulation.simulate import simulate
 
 FALSE_ALARM = 1e-4
 FEWEST_EXPECTED = 5  # cells with a smaller expectation are counted together

@@ -155,7 +155,7 @@ TITLES = {
 }
 
 
-def model(name: str, **settings) -> Model:
+def named_model(name: str, **settings) -> Model:
     """The catalogue's model of this name; `settings` are its parameters, its repulsion and its priors."""
     if name not in CATALOGUE:
         raise InputError(f"no model {name!r}; there are {some_of(list(CATALOGUE), 10)}.")
@@ -187,7 +187,7 @@ def from_published(name: str, **values) -> Model:
         for key, value in values.items()
     }
     published = {} if name == "saliency_baseline" else {"priors": "published"}
-    return model(name, **ours, **(published | settings))
+    return named_model(name, **ours, **(published | settings))
 
 
 def to_published(fitted: Model) -> dict[str, tuple[float, float] | float]:

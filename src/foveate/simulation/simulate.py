@@ -17,13 +17,13 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
-from foveate.draw import Views, draw_cell, draw_from_map, draw_policy
 from foveate.errors import InputError, some_of
 from foveate.model.choices import Choice
 from foveate.model.history import Array, History
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.model.policies import Policy
 from foveate.precision import double_precision
+from foveate.simulation.draw import Views, draw_cell, draw_from_map, draw_policy
 
 # Label of a fixation that no policy chose: the first ones, which are drawn from the map, and the padding.
 NO_POLICY = -1

@@ -14,7 +14,6 @@ from jaxtyping import Float
 from foveate.data.grid import Extent, Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
-from foveate.draw import Views, draw_cell, fast_row_mass, plain_row_mass
 from foveate.errors import InputError
 from foveate.model import catalogue
 from foveate.model.choices import OnlyPolicy
@@ -31,13 +30,14 @@ from foveate.model.policies import (
     log_gaussian,
 )
 from foveate.precision import double_precision
-from foveate.predictive import prior_predictive
-from foveate.simulate import simulate
+from foveate.simulation.draw import Views, draw_cell, fast_row_mass, plain_row_mass
+from foveate.simulation.predictive import prior_predictive
+from foveate.simulation.simulate import simulate
 
 GRID = Grid(12, 16, Extent(9.0, 20.0))
 
 # The package itself hands out the function of this name.
-module = import_module("foveate.simulate")
+module = import_module("foveate.simulation.simulate")
 
 MODELS = {
     "full, released": catalogue.full(),
@@ -310,7 +310,7 @@ def test_each_prior_draw_moves_with_its_own_parameters():
 @pytest.mark.parametrize("priors", ["weak", "published"])
 @pytest.mark.parametrize("name", ["full", "local_choice", "fixed_choice", "local_saliency"])
 def test_priors_of_every_model_give_finite_paths(name, priors):
-    model = catalogue.model(name, priors=priors)
+    model = catalogue.named_model(name, priors=priors)
     result = prior_predictive(model, make_maps(), 16, 100, jax.random.key(7))
     assert all(np.isfinite(value).all() for value in result.parameters.values())
     assert np.isfinite(result.amplitude_deg).all()

@@ -1,0 +1,1 @@
+"""From a model to scan paths: cells drawn from policies, whole data sets, and what a prior predicts."""
