@@ -28,7 +28,7 @@ from foveate.figures.ranking import ranking
 from foveate.figures.scanpath import scan_path
 from foveate.figures.style import journal_style, new_figure, save
 from foveate.inference.point import maximum_a_posteriori
-from foveate.model.catalogue import CATALOGUE, TITLES
+from foveate.model.catalogue import CATALOGUE, TITLES, named_model
 from foveate.model.history import History, Picture
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.model.steps import Steps

@@ -13,7 +13,6 @@ from foveate.figures.maps import map_grid, policy_densities, saliency_map
 from foveate.figures.ranking import ranking
 from foveate.figures.scanpath import scan_path
 from foveate.model.catalogue import CATALOGUE
-from foveate.model.policies import Policy
 
 POLICIES = ["Local", "RepelledGlobal"]
 
@@ -137,12 +136,9 @@ def test_ranking_puts_the_best_on_top_with_its_interval():
     assert "bits per fixation" in ax.get_xlabel()
 
 
-def test_every_model_and_every_policy_has_a_colour_of_its_own():
-    assert set(style.MODEL_COLOURS) == set(CATALOGUE)
-    assert len(set(style.MODEL_COLOURS.values())) == len(CATALOGUE)
-    assert {policy.__name__ for policy in Policy.__subclasses__() if policy.__module__.startswith("foveate")} == set(
-        style.POLICY_COLOURS
-    )
+def test_every_published_model_has_a_colour_of_its_own():
+    assert set(CATALOGUE) <= set(style.MODEL_COLOURS)
+    assert len(set(style.MODEL_COLOURS.values())) == len(style.MODEL_COLOURS)
 
 
 def test_an_unknown_policy_gets_a_colour_and_a_name():
