@@ -6,11 +6,12 @@ together.
 """
 
 from collections.abc import Mapping
-from functools import singledispatch
+from functools import partial, singledispatch
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.scipy.special import logsumexp
 from jaxtyping import Float
@@ -24,9 +25,10 @@ from foveate.model.repulsion import repelled_sum
 from foveate.model.scene import Scene, differentiable_salient_value, log_gaussian_sum
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
+from foveate.threads import on_all_cores
 
 # Parameter sets that are evaluated together.
-GROUP = 64
+GROUP = 32
 
 
 @double_precision
@@ -47,15 +49,14 @@ def value_and_gradient(model: Model, steps: Steps) -> tuple[Float[Array, ""], di
     return _value_and_gradient(model, steps)
 
 
-@double_precision
 def log_likelihoods(
     model: Model, steps: Steps, parameters: Mapping[str, Float[Array, "set ..."]]
-) -> Float[Array, " set"]:
+) -> Float[np.ndarray, " set"]:
     """`log_likelihood` of many parameter sets: every parameter by name, with a leading axis over the sets.
 
     Sets are taken in groups of a fixed size, so that one compilation serves any number of them.
     """
-    values = {name: jnp.asarray(value, dtype=jnp.float64) for name, value in parameters.items()}
+    values = {name: np.asarray(value, dtype=np.float64) for name, value in parameters.items()}
     if set(values) != set(model.parameters):
         wrong = sorted(set(values) ^ set(model.parameters))
         raise InputError(f"parameters {some_of(wrong)} do not match those of model {model.name!r}.")
@@ -64,11 +65,11 @@ def log_likelihoods(
         raise InputError(f"every parameter needs as many values as the others; there are {sorted(sizes)}.")
     count = sizes.pop()
     missing = -count % GROUP
-    padded = {name: jnp.concatenate([value, value[-1:].repeat(missing, 0)]) for name, value in values.items()}
+    padded = {name: np.concatenate([value, value[-1:].repeat(missing, 0)]) for name, value in values.items()}
     groups = [
         {name: value[first : first + GROUP] for name, value in padded.items()} for first in range(0, count, GROUP)
     ]
-    return jnp.concatenate([_log_likelihoods(model, steps, group) for group in groups])[:count]
+    return np.concatenate(on_all_cores(partial(_log_likelihoods, model, steps), groups))[:count]
 
 
 @eqx.filter_jit

@@ -18,6 +18,7 @@ from foveate.model.history import Array, History, Picture
 from foveate.model.model import DRAWN_FROM_MAP
 from foveate.model.scene import Scene
 from foveate.model.tables import Table
+from foveate.precision import double_precision
 
 
 class Steps(eqx.Module):
@@ -93,6 +94,7 @@ class Steps(eqx.Module):
         """The whole picture with this index among the maps."""
         return Picture.whole(self.grid, jnp.asarray(self.saliency)[index])
 
+    @double_precision
     def paths(self, first: int, last: int) -> "Steps":
         """The steps of the paths from `first` to before `last`."""
         some = slice(first, last)
@@ -118,4 +120,6 @@ class Steps(eqx.Module):
         """The same steps with a table of the sums over cells: worth its second where many evaluations are to come."""
         saliency = np.asarray(self.saliency)[np.asarray(self.picture)]
         table = tables.build(self.grid, saliency, np.asarray(self.history.position_deg)[:, :, 0])
+        with jax.enable_x64(True):  # as JAX's arrays, so that no call has to copy them
+            table = jax.tree.map(jnp.asarray, table)
         return eqx.tree_at(lambda steps: steps.table, self, table, is_leaf=lambda leaf: leaf is None)

@@ -1,8 +1,6 @@
 """Simulated scan paths: the model's own density, drawn from fixation by fixation."""
 
-import os
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,6 +22,7 @@ from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.model.policies import Policy
 from foveate.precision import double_precision
 from foveate.simulation.draw import Views, draw_cell, draw_from_map, draw_policy
+from foveate.threads import on_all_cores
 
 # Label of a fixation that no policy chose: the first ones, which are drawn from the map, and the padding.
 NO_POLICY = -1
@@ -190,7 +189,6 @@ def simulate_plan(
     rows, columns, policy = (np.zeros((len(plan.length), longest), dtype=np.int64) for _ in range(3))
     size = -(-longest // LENGTH_STEP) * LENGTH_STEP
 
-    @double_precision  # which is switched on for each thread by itself
     def run(batch: np.ndarray) -> None:
         drawn = _simulate_batch(
             models.take(plan.who[batch]),
@@ -203,11 +201,7 @@ def simulate_plan(
         for whole, part in zip((rows, columns, policy), drawn, strict=True):
             whole[batch] = np.asarray(part)[:, :longest]
 
-    batches = _batches(plan.length, maps.grid.cells)
-    for batch in batches[:1]:  # alone, so that it is compiled once and not in every thread
-        run(batch)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(run, batches[1:]))
+    on_all_cores(run, _batches(plan.length, maps.grid.cells))
 
     real = np.arange(longest) < plan.length[:, None]
     y_deg, x_deg = maps.grid.centre_of(rows, columns)
