@@ -1,13 +1,18 @@
 """Steps: which transitions are scored, what they may look at, and padding that changes nothing."""
 
+from typing import ClassVar, final
+
 import numpy as np
 import pytest
 from samples import GRID, LENGTHS, small_data, small_table
 
 from foveate.errors import InputError
 from foveate.model import catalogue
+from foveate.model.choices import OnlyPolicy
 from foveate.model.history import History, Picture
 from foveate.model.likelihood import log_likelihood, step_log_likelihoods, value_and_gradient
+from foveate.model.model import Model
+from foveate.model.policies import Policy, log_gaussian
 from foveate.model.steps import Steps
 
 
@@ -106,3 +111,35 @@ def test_single_cell_of_a_picture_is_that_of_the_whole():
     cell = picture.cell(np.array(3), np.array(7))
     assert float(cell.saliency) == pytest.approx(picture.saliency[3, 7], rel=1e-6)
     assert (float(cell.y_deg), float(cell.x_deg)) == pytest.approx((3.5 * 12 / 14, 7.5 * 21 / 11), rel=1e-6)
+
+
+def test_padding_repeats_a_real_step_of_the_same_picture():
+    """So it never sends a whole batch down the slow road of the sums over cells."""
+    steps = Steps.of(small_data(), paths=6, steps=10)
+    first = next(iter(zip(*np.nonzero(steps.real), strict=True)))
+    for path in range(6):
+        last = int(steps.real[path].sum()) - 1
+        source = (path, last) if last >= 0 else first
+        for step in range(last + 1, 10):
+            np.testing.assert_array_equal(steps.history.position_deg[path, step], steps.history.position_deg[source])
+            assert steps.target.saliency[path, step] == steps.target.saliency[source]
+        assert steps.picture[path] == steps.picture[source[0]]
+
+
+def test_a_model_that_looks_further_back_than_its_steps_is_an_error():
+    @final
+    class FarBack(Policy):
+        """Gaze returns to the third last fixation."""
+
+        memory: ClassVar[int] = 3
+
+        def log_weight(self, history, picture):
+            return log_gaussian(picture, history.position_deg[2], np.array([1.0, 1.0]))
+
+    model = Model((FarBack(),), OnlyPolicy(), {}, "far back")
+    assert np.isfinite(log_likelihood(model, Steps.of(small_data(), memory=3)))
+    with pytest.raises(InputError, match=r"looks 3 fixations back, the steps hold 2.*memory=3"):
+        log_likelihood(model, Steps.of(small_data()))
+    picture = Picture.whole(small_data().maps.grid, small_data().maps["wood"])
+    with pytest.raises(InputError, match=r"looks 3 fixations back, the history holds 2.*memory=3"):
+        model.log_density(History.of(picture, np.array([1.0, 2.0]), np.array([1.0, 2.0])), picture)

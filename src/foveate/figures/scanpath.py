@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.lines import Line2D
 
 from foveate.data.grid import Grid
@@ -22,8 +23,9 @@ ROUNDS = 200
 # A disc moved further than this, in points, gets a line to where its fixation is.
 MOVED_PT = 1.0
 
-# The map is drawn with this share of its colours, the lighter ones: discs and digits must stay readable on it.
-LIGHTEST_SHARE = 0.55
+# The map is drawn with this share of its colours, the lighter ones: discs and digits must stay readable on it. Grey
+# goes with the square root of the density, so that faint places show beside strong ones.
+LIGHTEST_SHARE = 0.5
 
 
 def scan_path(
@@ -35,8 +37,8 @@ def scan_path(
     them, -1 (or no such column) where no policy chose. Discs that would cover one another are moved apart; a line
     leads from such a disc to where its fixation is. The figure must have its final size.
     """
-    image = saliency_map(saliency, grid, ax, colours=BACKGROUND_MAP)
-    image.set_clim(0, image.norm.vmax / LIGHTEST_SHARE)  # type: ignore[operator]
+    darkest = float(saliency.max() * grid.cells / LIGHTEST_SHARE**2)
+    saliency_map(saliency, grid, ax, colours=BACKGROUND_MAP, norm=PowerNorm(0.5, 0, darkest))
     chosen = np.asarray(path.columns.get("policy", np.full(len(path), -1)))
     _legend(ax, chosen, policies)
     true_deg = np.stack([path.x_deg, path.y_deg], axis=1)

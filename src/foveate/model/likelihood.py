@@ -95,6 +95,11 @@ def _value_and_gradient(model: Model, steps: Steps) -> tuple[Float[Array, ""], d
 
 def log_probability(model: Model, steps: Steps) -> Float[Array, "path step"]:
     """Log-probability of every step, also in the padding, for use inside compiled functions."""
+    if steps.memory < model.memory:
+        raise InputError(
+            f"model {model.name!r} looks {model.memory} fixations back, the steps hold {steps.memory}: make them with "
+            f"Steps.of(data, memory={model.memory})."
+        )
     return mix(choice_log_probability(model, steps), policy_log_probability(model, steps), axis=-1)
 
 

@@ -114,12 +114,22 @@ class Model(eqx.Module):
     @double_precision
     def log_density(self, history: History, picture: Picture) -> Float[Array, "row column"]:
         """Log-probability of every cell being fixated next: the one definition that everything else reads."""
+        self._check_memory(history)
         return _log_density(self, history, picture)
 
     @double_precision
     def policy_log_densities(self, history: History, picture: Picture) -> Float[Array, "policy row column"]:
         """The normalised log-density of each policy alone."""
+        self._check_memory(history)
         return _policy_log_densities(self, history, picture)
+
+    def _check_memory(self, history: History) -> None:
+        held = history.saliency.shape[-1]
+        if held < self.memory:
+            raise InputError(
+                f"model {self.name!r} looks {self.memory} fixations back, the history holds {held}: make it with "
+                f"History.of(..., memory={self.memory})."
+            )
 
     # --- priors and the real line ------------------------------------------------------------------------------
 

@@ -22,7 +22,11 @@ from foveate.precision import double_precision
 
 
 class Steps(eqx.Module):
-    """Histories and targets of all scored steps; in the padding (`real` False) values are finite but mean nothing."""
+    """Histories and targets of all scored steps; in the padding (`real` False) a real step is repeated.
+
+    Repeated, since sums over cells take their slow road for all steps if a single one needs it: the padding never does
+    where the data do not.
+    """
 
     saliency: Float[Array, "picture row column"]
     picture: Int[Array, " path"]  # index of each path's map
@@ -49,41 +53,34 @@ class Steps(eqx.Module):
             raise InputError(f"{len(scan)} paths of up to {longest} steps do not fit into {size[0]} x {size[1]}.")
         real = np.zeros(size, dtype=bool)
         real[: len(scan), :longest] = scan.real[:, DRAWN_FROM_MAP:]
-        step_of, time_of = np.nonzero(real)
-        target = time_of + DRAWN_FROM_MAP
-
-        def padded(values: np.ndarray, fill: float) -> np.ndarray:
-            array = np.full((*size, *values.shape[1:]), fill, dtype=values.dtype)
-            array[step_of, time_of] = values
-            return array
+        path, step = np.nonzero(real)
+        target = step + DRAWN_FROM_MAP
+        # The last step at or before each place of a path; a path without any step repeats the first step of all.
+        last = np.cumsum(real, axis=1) - 1
+        place = np.where(last < 0, 0, last + (np.cumsum(real.sum(axis=1)) - real.sum(axis=1))[:, None])
+        picture = maps.index_of(scan.picture.tolist())[path[place[:, 0]]]
 
         recent = np.maximum(target[:, None] - 1 - np.arange(memory), 0)
-        position = np.stack([scan.y_deg[step_of[:, None], recent], scan.x_deg[step_of[:, None], recent]], axis=-1)
-        row, column = maps.grid.cell_of(scan.y_deg[step_of, target], scan.x_deg[step_of, target])
-        picture = np.zeros(size[0], dtype=np.int64)
-        picture[: len(scan)] = maps.index_of(scan.picture.tolist())
+        position = np.stack([scan.y_deg[path[:, None], recent], scan.x_deg[path[:, None], recent]], axis=-1)
+        row, column = maps.grid.cell_of(scan.y_deg[path, target], scan.x_deg[path, target])
         y_deg, x_deg = maps.grid.centre_of(row, column)
         saliency = maps.at(scan)
         return cls(
             saliency=maps.values,
             picture=picture,
-            history=History(
-                position_deg=padded(position, min(maps.grid.cell_deg) / 2),
-                saliency=padded(saliency[step_of[:, None], recent], 1 / maps.grid.cells),
-                count=padded(target, DRAWN_FROM_MAP),
-            ),
-            target=Picture(
-                padded(saliency[step_of, target], 1 / maps.grid.cells),
-                padded(y_deg, maps.grid.cell_deg[0] / 2),
-                padded(x_deg, maps.grid.cell_deg[1] / 2),
-                maps.grid,
-            ),
-            row=padded(row, 0),
-            column=padded(column, 0),
+            history=History(position[place], saliency[path[:, None], recent][place], target[place]),
+            target=Picture(saliency[path, target][place], y_deg[place], x_deg[place], maps.grid),
+            row=row[place],
+            column=column[place],
             real=real,
             table=None,
             grid=maps.grid,
         )
+
+    @property
+    def memory(self) -> int:
+        """How many past fixations each step's history holds."""
+        return self.history.saliency.shape[-1]
 
     @property
     def count(self) -> int:
