@@ -154,7 +154,7 @@ def both_cores(folder: str | None) -> dict:
         ms = milliseconds(lambda: foveate.log_likelihoods(model, tabulated, sets))  # noqa: B023
         results[f"values_per_s{suffix}"] = 256e3 / ms
         ms = milliseconds(lambda: sum(maps.shape[0] for maps in step_densities(model, steps)))  # noqa: B023
-        results[f"density_maps_per_s{suffix}"] = 1e3 * steps.real.size / ms
+        results[f"density_maps_per_s{suffix}"] = 1e3 * steps.count / ms
         ms = milliseconds(lambda: foveate.simulate(model, data.maps, data.paths, jax.random.key(1)))  # noqa: B023
         results[f"simulate_fixations_per_s{suffix}"] = 1e3 * data.paths.fixations / ms
     return results

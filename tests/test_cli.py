@@ -75,9 +75,20 @@ def test_files_that_foveate_did_not_make_are_not_written_over(tmp_path):
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("scores.csv", "mine")]
 
 
+LISTEN = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 def test_ctrl_c_is_one_line(tmp_path):
+    # A shell that runs the tests in the background has its children ignore Ctrl-C: a person's terminal does not.
     with subprocess.Popen(
-        [COMMAND, "demo", "--out", tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", LISTEN, COMMAND, "demo", "--out", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stderr is not None
         while "simulating" not in process.stderr.readline():

@@ -35,7 +35,9 @@ def main() -> None:
     except InputError as error:
         code = _say(str(error), MISTAKE)
     except UsageMistake as error:
-        code = _say(f"{error.format_message().rstrip('.')}; see foveate --help.", MISTAKE)  # type: ignore[attr-defined]
+        # Without a command the help was shown already, and there is nothing more to say.
+        message = error.format_message()  # type: ignore[attr-defined]
+        code = MISTAKE if not message else _say(f"{message.rstrip('.')}; see foveate --help.", MISTAKE)
     except (KeyboardInterrupt, typer.Abort):
         code = _say_interrupted()
     sys.exit(code if isinstance(code, int) else 0)
@@ -76,7 +78,7 @@ def _foveate(
 )
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results; made if it does not exist.")],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the data, the simulation and the fits.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the data, the simulation and the fits.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON instead of a table.")] = False,
 ) -> None:
     """Run the demo and print its scores."""

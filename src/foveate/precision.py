@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from foveate.errors import InputError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -25,10 +27,21 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if jax.config.read("jax_enable_x64"):
             return function(*args, **kwargs)
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((args, kwargs))):
+            raise InputError(
+                f"{function.__name__} inside jax.jit, grad or vmap of a program in single precision: its inputs are "
+                "cut to float32 before they arrive; put the outermost call into `with jax.enable_x64(True):`."
+            )
         with jax.enable_x64(True):
             return jax.tree.map(_to_numpy, function(*args, **kwargs))
 
     return wrapped
+
+
+def check_key(key: Any) -> None:
+    """Refuse what is not a JAX key, such as a bare seed."""
+    if not isinstance(key, jax.Array):
+        raise InputError(f"key = {key!r}: randomness needs a JAX key; make one from a seed with jax.random.key(seed).")
 
 
 def _to_numpy(leaf: Any) -> Any:

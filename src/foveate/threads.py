@@ -11,9 +11,14 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def on_all_cores(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """The results in the order of the items, whatever the number of cores; each call in double precision."""
     call = double_precision(function)  # which is switched on for each thread by itself
     first = [call(item) for item in items[:1]]  # alone, so that it is compiled once and not in every thread
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         return first + list(pool.map(call, items[1:]))

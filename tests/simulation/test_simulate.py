@@ -188,7 +188,7 @@ def test_batches_and_threads_do_not_change_the_result(monkeypatch, threads):
     like = replace(whole, length=np.random.default_rng(1).integers(1, 16, size=len(whole)))
     expected = simulate(catalogue.full(), make_maps(), like, jax.random.key(4))
     monkeypatch.setattr(module, "BATCH_BYTES", 1)
-    monkeypatch.setattr(module.os, "cpu_count", lambda: threads)
+    monkeypatch.setattr("foveate.threads.cores", lambda: threads)
     assert len(module._batches(like.length, GRID.cells)) == 4
     assert_same(simulate(catalogue.full(), make_maps(), like, jax.random.key(4)), expected)
 

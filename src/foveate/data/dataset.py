@@ -19,6 +19,10 @@ class Dataset:
         check_pairing(self.paths, self.maps)
         self.maps.at(self.paths)
 
+    def __repr__(self) -> str:
+        """What is in here, in a line."""
+        return f"Dataset({self.paths}, {self.maps})"
+
     def select(self, observers: Iterable | None = None, pictures: Iterable | None = None) -> "Dataset":
         """These observers' paths on these pictures, with the maps that they need (None: all)."""
         paths = self.paths.select(observers, pictures)

@@ -158,7 +158,7 @@ class PixelFrame:
     @property
     def _px_per_degree(self) -> tuple[float, float]:
         scale = self.px_per_degree
-        return (scale, scale) if isinstance(scale, int | float) else scale
+        return scale if isinstance(scale, tuple) else (float(scale), float(scale))
 
     @property
     def extent(self) -> Extent:

@@ -27,6 +27,7 @@ class SaliencyMaps:
 
     def __post_init__(self):
         """Refuse what is not a probability per cell."""
+        object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
         if len(set(self.pictures)) != len(self.pictures):
             twice = [name for name, count in Counter(self.pictures).items() if count > 1]
             raise InputError(f"picture {some_of(twice)} has more than one map; give each picture one.")
@@ -36,12 +37,11 @@ class SaliencyMaps:
                 f"{self.grid.rows} x {self.grid.columns} cells; resample them or change the grid."
             )
         for picture, values in zip(self.pictures, self.values, strict=True):
-            _check_weights(picture, values)
-            if abs(values.sum() - 1) > SUM_TOLERANCE:
-                raise InputError(
-                    f"map of picture {picture!r} sums to {values.sum():.6g}, not 1; "
-                    "if its values are weights, build it with SaliencyMaps.from_arrays(..., normalise=True)."
-                )
+            check_probabilities(f"map of picture {picture!r}", values)
+
+    def __repr__(self) -> str:
+        """What is in here, in a line."""
+        return f"SaliencyMaps({len(self)} pictures, {self.grid.rows} x {self.grid.columns} cells, {self.grid.extent})"
 
     def __len__(self) -> int:
         """Number of pictures."""
@@ -73,6 +73,8 @@ class SaliencyMaps:
 
         With `normalise` the values are weights and are divided by their sum; without, they must sum to one.
         """
+        if not isinstance(maps, Mapping):
+            raise InputError(f"maps is a {type(maps).__name__}: give a dictionary, picture -> array.")
         if not maps:
             raise InputError("no maps given: there must be one for each picture.")
         arrays = {picture: np.asarray(values, dtype=np.float64) for picture, values in maps.items()}
@@ -85,7 +87,7 @@ class SaliencyMaps:
                     f"map of picture {picture!r} is {values.shape[0]} x {values.shape[1]}, that of {first!r} is "
                     f"{shape[0]} x {shape[1]}; resample them to one grid first."
                 )
-            _check_weights(picture, values)
+            _check_weights(f"map of picture {picture!r}", values)
         stacked = np.stack(list(arrays.values()))
         if normalise:
             stacked = stacked / stacked.sum(axis=(1, 2), keepdims=True)
@@ -151,16 +153,31 @@ def check_uniform_share(share: float) -> None:
         raise InputError(f"uniform share = {share}: it must lie between 0 and 1.")
 
 
-def _check_weights(picture: Any, values: np.ndarray) -> None:
-    if not np.isfinite(values).all():
-        raise InputError(f"map of picture {picture!r} holds NaN or infinite values; mend or remove it.")
+def check_probabilities(name: str, values: np.ndarray) -> None:
+    """Refuse a map that is not a probability per cell."""
+    _check_weights(name, values)
+    if abs(values.sum() - 1) > SUM_TOLERANCE:
+        raise InputError(
+            f"{name} sums to {values.sum():.6g}, not 1; "
+            "if its values are weights, build it with SaliencyMaps.from_arrays(..., normalise=True)."
+        )
+
+
+def _check_weights(name: str, values: np.ndarray) -> None:
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise InputError(
+            f"{name} holds NaN or infinite values in {bad.sum():,} cells, the first in row {row}, column {column}; "
+            "mend or remove it."
+        )
     if (values < 0).any():
         raise InputError(
-            f"map of picture {picture!r} holds negative values (down to {values.min():.3g}), but a probability is "
+            f"{name} holds negative values (down to {values.min():.3g}), but a probability is "
             "zero or more; give densities, not their logarithms or z-scores."
         )
     if values.sum() <= 0:
-        raise InputError(f"map of picture {picture!r} is zero everywhere; a map needs some mass.")
+        raise InputError(f"{name} is zero everywhere; a map needs some mass.")
 
 
 def _overlap(before: int, after: int) -> Float[np.ndarray, "after before"]:

@@ -208,6 +208,8 @@ class ScanPaths:
         ):
             if wanted is None:
                 continue
+            if isinstance(wanted, str):
+                raise InputError(f"{kind}s = {wanted!r}: give a list, [{wanted!r}].")
             names = list(wanted)
             known = set(held.tolist())
             unknown = [name for name in names if name not in known]
@@ -218,6 +220,8 @@ class ScanPaths:
 
     def split(self, pictures: Iterable) -> tuple["ScanPaths", "ScanPaths"]:
         """(paths on all other pictures, paths on these pictures): training and test data of a fold."""
+        if isinstance(pictures, str):
+            raise InputError(f"pictures = {pictures!r}: give a list, [{pictures!r}].")
         held_out = list(pictures)
         others = [name for name in self.pictures if name not in set(held_out)]
         return self.select(pictures=others), self.select(pictures=held_out)

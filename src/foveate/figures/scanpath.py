@@ -12,10 +12,14 @@ from matplotlib.lines import Line2D
 from foveate.data.grid import Grid
 from foveate.data.scanpaths import ScanPath
 from foveate.figures.maps import saliency_map
-from foveate.figures.style import BACKGROUND_MAP, INK, NEUTRAL, policy_colours, policy_title, root_figure
+from foveate.figures.style import BACKGROUND_MAP, INCH_MM, INK, NEUTRAL, policy_colours, policy_title, root_figure
+from foveate.model.model import Model
 
 # Sizes in points. A disc must hold two digits.
 DISC_PT, DIGITS_PT, SACCADE_PT = 8.5, 4.6, 0.5
+
+# In a narrower figure the legend takes two rows.
+WIDE_MM = 120.0
 
 # Rounds of moving discs apart; a cluster of ten settles in fewer.
 ROUNDS = 200
@@ -29,14 +33,16 @@ LIGHTEST_SHARE = 0.5
 
 
 def scan_path(
-    path: ScanPath, saliency: Float[np.ndarray, "row column"], grid: Grid, policies: Sequence[str], ax: Axes
+    path: ScanPath, saliency: Float[np.ndarray, "row column"], grid: Grid, policies: Sequence[str] | Model, ax: Axes
 ) -> Axes:
     """The path's fixations as numbered discs, each in the colour of the policy that chose it, joined by saccades.
 
-    `policies` are the names of the classes of the model's policies; the path's column `policy` holds an index into
+    `policies` is the model, or the names of the classes of its policies; the path's column `policy` holds an index into
     them, -1 (or no such column) where no policy chose. Discs that would cover one another are moved apart; a line
     leads from such a disc to where its fixation is. The figure must have its final size.
     """
+    if isinstance(policies, Model):
+        policies = [type(policy).__name__ for policy in policies.policies]
     darkest = float(saliency.max() * grid.cells / LIGHTEST_SHARE**2)
     saliency_map(saliency, grid, ax, colours=BACKGROUND_MAP, norm=PowerNorm(0.5, 0, darkest))
     chosen = np.asarray(path.columns.get("policy", np.full(len(path), -1)))
@@ -108,9 +114,12 @@ def _legend(ax: Axes, chosen: Int[np.ndarray, " fixation"], policies: Sequence[s
         return Line2D([], [], linestyle="", marker="o", markersize=6, color=colour, mec=INK, mew=edge, label=label)
 
     colours = policy_colours(policies)
-    entries = [disc(policy_title(name), colour) for name, colour in zip(policies, colours, strict=True)]
+    used = set(chosen[chosen >= 0].tolist())
+    named = enumerate(zip(policies, colours, strict=True))
+    entries = [disc(policy_title(name), colour) for index, (name, colour) in named if index in used]
     if (chosen < 0).any():
         entries.append(disc("drawn from the map" if (chosen >= 0).any() else "fixation", NEUTRAL))
     entries.append(disc("first and last", "none", 1.4))
-    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": len(entries)}
+    wide = root_figure(ax).get_figwidth() * INCH_MM > WIDE_MM
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": len(entries) if wide else 2}
     ax.legend(handles=entries, **place, handletextpad=0.1, columnspacing=1.2, borderaxespad=0.3)

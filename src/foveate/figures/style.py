@@ -106,8 +106,9 @@ def root_figure(ax: Axes) -> Figure:
     return nearest.figure  # type: ignore[return-value]
 
 
-def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     """The figure as `name`.svg and `name`.png in the folder."""
+    folder = Path(folder)
     files = [folder / f"{name}.svg", folder / f"{name}.png"]
     with journal_style():
         for file, metadata in zip(files, ({"Date": None}, {"Software": None}), strict=True):

@@ -1,7 +1,5 @@
 """A point estimate: the parameters at the highest posterior density, by many short climbs."""
 
-from dataclasses import dataclass
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,18 +9,17 @@ from scipy.optimize import minimize
 
 from foveate.errors import InputError
 from foveate.model.history import Array
-from foveate.model.likelihood import log_probability
+from foveate.model.likelihood import check_model_and_steps, log_probability
 from foveate.model.model import Model
 from foveate.model.steps import Steps
-from foveate.precision import double_precision
+from foveate.precision import check_key, double_precision
 
 # A climb stops here on the real line (standard deviations from e^-9 to e^9 degrees): far outside any data, but finite.
 FURTHEST = 18.0
 
 
-@dataclass(frozen=True)
-class PointEstimate:
-    """The best of several climbs."""
+class PointEstimate(eqx.Module):
+    """The best of several climbs. Where few of them agree, there are many local tops: try more climbs."""
 
     model: Model
     log_posterior_nats: float  # log-likelihood plus log-prior density of the parameters themselves
@@ -42,12 +39,14 @@ def _objective(
 
 
 @double_precision
-def maximum_a_posteriori(model: Model, steps: Steps, key: PRNGKeyArray, *, climbs: int = 4) -> PointEstimate:
+def maximum_a_posteriori(model: Model, steps: Steps, key: PRNGKeyArray, *, climbs: int = 8) -> PointEstimate:
     """The parameters at the highest posterior density; one climb starts at `model`, the others at draws of its priors.
 
-    The posterior can have several modes, so a single climb is not to be trusted; `climbs_agreeing` says how many
-    found the same top.
+    Real observers' posteriors have several modes, tens of nats apart: a single climb is not to be trusted, and neither
+    is a best that no other climb found. `climbs_agreeing` says how many did; a point is no posterior.
     """
+    check_key(key)
+    check_model_and_steps(model, steps)
     if climbs < 1:
         raise InputError(f"climbs = {climbs}: at least one is needed.")
     start = np.asarray(model.to_real())
@@ -64,7 +63,7 @@ def maximum_a_posteriori(model: Model, steps: Steps, key: PRNGKeyArray, *, climb
             method="L-BFGS-B",
             bounds=[(-FURTHEST, FURTHEST)] * start.size,
         )
-        found.append((float(result.fun), result.x))
+        found.append((float(result.fun) if np.isfinite(result.fun) else np.inf, result.x))
     best, vector = min(found, key=lambda item: item[0])
     agreeing = sum(value < best + 0.01 for value, _ in found)
     return PointEstimate(model.from_real(jnp.asarray(vector)), -best, agreeing, climbs)

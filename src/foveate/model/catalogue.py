@@ -168,9 +168,9 @@ def named_model(name: str, **settings) -> Model:
     return CATALOGUE[name](**settings)
 
 
-def _published_scale(name: str, parameter: str) -> float:
-    """Factor from the published value of a choice parameter to ours."""
-    if name != "local_choice":
+def _published_scale(by_level: bool, parameter: str) -> float:
+    """Factor from the published value of a choice parameter to ours; `by_level`: the choice reads H W s."""
+    if not by_level:
         return 1.0
     return {"b": 1 / PUBLISHED_CELLS, "s0": float(PUBLISHED_CELLS)}.get(parameter, 1.0)
 
@@ -183,7 +183,9 @@ def from_published(name: str, **values) -> Model:
     """
     settings = {key: values.pop(key) for key in ("repulsion", "priors") if key in values}
     ours = {
-        key: deg2_from_px2(value) if np.shape(value) == (2,) else _published_scale(name, key) * np.asarray(value)
+        key: deg2_from_px2(value)
+        if np.shape(value) == (2,)
+        else _published_scale(name == "local_choice", key) * np.asarray(value)
         for key, value in values.items()
     }
     published = {} if name == "saliency_baseline" else {"priors": "published"}
@@ -192,7 +194,8 @@ def from_published(name: str, **values) -> Model:
 
 def to_published(fitted: Model) -> dict[str, tuple[float, float] | float]:
     """The model's parameter values as the paper gives them: the inverse of `from_published`."""
+    by_level = isinstance(fitted.choice, SaliencyLevelChoice)
     return {
-        key: px2_from_deg2(value) if np.ndim(value) else float(value) / _published_scale(fitted.name, key)
+        key: px2_from_deg2(value) if np.ndim(value) else float(value) / _published_scale(by_level, key)
         for key, value in fitted.parameters.items()
     }

@@ -14,7 +14,6 @@ from jax import lax
 from jaxtyping import Float
 
 from foveate.model.history import Array, History, Picture
-from foveate.model.kernels import total
 from foveate.model.likelihood import choice_log_probability, log_normaliser
 from foveate.model.model import Model
 from foveate.model.policies import REPELLED_WEIGHT, Policy, RepelledGlobal, gaussian
@@ -52,9 +51,7 @@ def _densities(model: Model, steps: Steps) -> Float[Array, "path step row column
             )
             return jnp.broadcast_to(sum(shares, jnp.zeros(())), steps.grid.shape)
 
-        maps = jax.vmap(of_step)(history, normalisers, choice)
-        # With tiny variances a weight and its normaliser have huge logarithms, and their difference is rounded.
-        return maps / total(maps.reshape(len(maps), -1))[:, None, None]
+        return jax.vmap(of_step)(history, normalisers, choice)
 
     # One path after another: its maps stay in the cache.
     return lax.map(of_path, (jnp.asarray(steps.picture), steps.history, normalisers, choice))

@@ -9,6 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
+from foveate.data.saliency import check_probabilities
+from foveate.errors import InputError
 
 # Parameters and data may come as NumPy arrays; inside a compiled function they are JAX's.
 Array: TypeAlias = jax.Array | np.ndarray
@@ -28,7 +30,11 @@ class Picture(eqx.Module):
 
     @classmethod
     def whole(cls, grid: Grid, saliency: Float[Array, "row column"]) -> "Picture":
-        """All cells of a map on its grid."""
+        """All cells of a map on its grid; the map is a probability per cell."""
+        if saliency.shape != grid.shape:
+            raise InputError(f"a map of shape {saliency.shape} on a grid of {grid.shape}: they must be the same.")
+        if not isinstance(saliency, jax.Array):
+            check_probabilities("the map", saliency)
         return cls(saliency, grid.row_centres_deg[:, None], grid.column_centres_deg[None, :], grid)
 
     @property

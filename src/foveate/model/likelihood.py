@@ -7,6 +7,7 @@ together.
 
 from collections.abc import Mapping
 from functools import partial, singledispatch
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,7 +19,7 @@ from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
 from foveate.model.history import Array, History
-from foveate.model.kernels import CANCELLATION, peak
+from foveate.model.kernels import CANCELLATION, log_nearest, peak
 from foveate.model.model import Model, mix
 from foveate.model.policies import Global, Local, Policy, RepelledGlobal, StaticSaliency
 from foveate.model.repulsion import repelled_sum
@@ -31,21 +32,32 @@ from foveate.threads import on_all_cores
 GROUP = 32
 
 
+def check_model_and_steps(model: Any, steps: Any) -> None:
+    """Refuse arguments that are something else or in the wrong order."""
+    if not isinstance(model, Model):
+        raise InputError(f"model is a {type(model).__name__}: give a Model, such as foveate.named_model('full').")
+    if not isinstance(steps, Steps):
+        raise InputError(f"steps is a {type(steps).__name__}: give Steps, made with foveate.Steps.of(dataset).")
+
+
 @double_precision
 def step_log_likelihoods(model: Model, steps: Steps) -> Float[Array, "path step"]:
     """Log-probability (nats) of every step; zero in the padding."""
+    check_model_and_steps(model, steps)
     return _step_log_likelihoods(model, steps)
 
 
 @double_precision
 def log_likelihood(model: Model, steps: Steps) -> Float[Array, ""]:
     """Log-probability (nats) of all steps together."""
+    check_model_and_steps(model, steps)
     return _log_likelihood(model, steps)
 
 
 @double_precision
 def value_and_gradient(model: Model, steps: Steps) -> tuple[Float[Array, ""], dict[str, Array]]:
     """`log_likelihood` and its derivative in every parameter."""
+    check_model_and_steps(model, steps)
     return _value_and_gradient(model, steps)
 
 
@@ -56,14 +68,24 @@ def log_likelihoods(
 
     Sets are taken in groups of a fixed size, so that one compilation serves any number of them.
     """
+    check_model_and_steps(model, steps)
     values = {name: np.asarray(value, dtype=np.float64) for name, value in parameters.items()}
     if set(values) != set(model.parameters):
         wrong = sorted(set(values) ^ set(model.parameters))
         raise InputError(f"parameters {some_of(wrong)} do not match those of model {model.name!r}.")
-    sizes = {len(value) for value in values.values()}
-    if len(sizes) != 1:
-        raise InputError(f"every parameter needs as many values as the others; there are {sorted(sizes)}.")
-    count = sizes.pop()
+    for name, value in values.items():
+        shape = np.shape(model.parameters[name])
+        if value.ndim != len(shape) + 1 or value.shape[1:] != shape:
+            raise InputError(f"{name} has shape {value.shape}: give (sets, {', '.join(map(str, shape))}).")
+        with jax.enable_x64(True):
+            impossible = ~np.isfinite(np.asarray(model.priors[name].to_real(value)))
+        if impossible.any():
+            index = int(np.argwhere(impossible)[0][0])
+            raise InputError(f"{name} = {value[index]} in set {index}: the parameter cannot have that value.")
+    sizes = {value.shape[:1] for value in values.values()}
+    if len(sizes) != 1 or sizes == {()}:
+        raise InputError("every parameter needs a leading axis over the sets, as long as the others'.")
+    (count,) = sizes.pop()
     missing = -count % GROUP
     padded = {name: np.concatenate([value, value[-1:].repeat(missing, 0)]) for name, value in values.items()}
     groups = [
@@ -172,7 +194,7 @@ def _(policy: Global, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
     # Far from everything salient the sum loses its digits, and then underflows; the definition works on logs.
     return lax.cond(
         jnp.all(total > least),
-        lambda: jnp.log(jnp.maximum(total, least)),
+        lambda: jnp.log(jnp.maximum(total, least)) - log_nearest(steps.grid, scene.gaze, policy.xi),
         lambda: plain_log_normaliser(policy, steps),
     )
 

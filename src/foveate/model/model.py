@@ -75,6 +75,16 @@ class Model(eqx.Module):
                     "give it one number, or as many as the parameter has."
                 )
 
+    def __repr__(self) -> str:
+        """The model's name and parameter values, in a line."""
+
+        def words(value: Array) -> str:
+            if isinstance(value, Tracer):
+                return "traced"
+            return np.array2string(np.asarray(value), precision=4, separator=", ")
+
+        return f"Model({', '.join([repr(self.name), *(f'{k}={words(v)}' for k, v in self.parameters.items())])})"
+
     @property
     def parameters(self) -> dict[str, Array]:
         """The value of every parameter by name, in the order of the parts."""
@@ -189,7 +199,8 @@ def mixture_log_density(model: Model, history: History, picture: Picture) -> Flo
     """`Model.log_density` for use inside compiled functions."""
     densities = policy_log_densities(model, history, picture)
     mixture = mix(model.choice.log_probabilities(history, picture)[:, None, None], densities, axis=0)
-    return jnp.where(history.count < DRAWN_FROM_MAP, picture.log_saliency, mixture)
+    from_map = picture.log_saliency - jnp.log(jnp.sum(picture.saliency))  # maps sum to one, but not to the last digit
+    return jnp.where(history.count < DRAWN_FROM_MAP, from_map, mixture)
 
 
 def mix(choice: Float[Array, "..."], densities: Float[Array, "..."], axis: int) -> Float[Array, "..."]:

@@ -18,6 +18,7 @@ from jax.core import Tracer
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from foveate.data.grid import Grid
 from foveate.errors import InputError
 from foveate.model.history import Array, History, Picture
 
@@ -31,6 +32,13 @@ REPELLED_WEIGHT = 1e-200
 
 def as_float64(value: ArrayLike) -> Array:
     """`value` as a float64 array; arrays inside a compiled function pass as they are."""
+    if isinstance(value, Tracer):
+        if value.dtype != jnp.float64:
+            raise InputError(
+                f"a parameter is being traced as {value.dtype}: models compute in float64; put the outermost jax.jit, "
+                "grad or vmap into `with jax.enable_x64(True):`."
+            )
+        return value
     return value if isinstance(value, jax.Array) and value.dtype == jnp.float64 else np.asarray(value, np.float64)
 
 
@@ -77,10 +85,31 @@ def gaussian(picture: Picture, centre: Float[Array, "2"], variances: Float[Array
 
 
 def log_gaussian(picture: Picture, centre: Float[Array, "2"], variances: Float[Array, "2"]) -> Float[Array, "*cells"]:
-    """Log of `gaussian`, also where that underflows."""
-    exponent = (picture.y_deg - centre[0]) ** 2 / variances[0] + (picture.x_deg - centre[1]) ** 2 / variances[1]
-    area = picture.grid.cell_area_deg2
-    return jnp.log(area / (2 * jnp.pi)) - 0.5 * (jnp.log(variances[0]) + jnp.log(variances[1]) + exponent)
+    """Log n(z; centre, variances), relative to its value at the cell nearest to the centre.
+
+    Relative, so that a policy's weights are of order one near the gaze however small the variances are: with absolute
+    ones a weight and its normaliser would be huge numbers whose difference is rounding.
+    """
+    near = nearest_centre(picture.grid, centre)
+    rows = squared_beyond(picture.y_deg, near[0], centre[0])
+    columns = squared_beyond(picture.x_deg, near[1], centre[1])
+    return (-0.5 / variances[0]) * rows + (-0.5 / variances[1]) * columns
+
+
+def nearest_centre(grid: Grid, position: Float[Array, "*batch 2"]) -> tuple[Array, Array]:
+    """y and x of the centre of the cell that is nearest to each position, which may lie outside the picture."""
+    cell = jnp.floor(position / jnp.asarray(grid.cell_deg))
+    row = jnp.clip(cell[..., 0], 0, grid.rows - 1).astype(int)
+    column = jnp.clip(cell[..., 1], 0, grid.columns - 1).astype(int)
+    # Looked up, not worked out: the very number that the cells carry, so that the difference below is exactly zero.
+    return jnp.asarray(grid.row_centres_deg)[row], jnp.asarray(grid.column_centres_deg)[column]
+
+
+def squared_beyond(
+    cells_deg: Float[Array, "*cells"], nearest_deg: Float[Array, "*near"], centre_deg: Float[Array, "*near"]
+) -> Float[Array, "..."]:
+    """Squared distance of cells from a centre, less that of the nearest cell: zero there, and never below."""
+    return jnp.maximum((cells_deg - nearest_deg) * (cells_deg + nearest_deg - 2 * centre_deg), 0)
 
 
 @final

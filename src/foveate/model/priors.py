@@ -123,7 +123,7 @@ class InverseGamma(PositivePrior):
 
     def sample(self, key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "..."]:
         """The scale divided by a Gamma draw."""
-        # On the log scale: with the released shape of 0.2, one Gamma draw in a million million underflows.
+        # On the log scale: with the released shape of 0.2, Gamma draws come close to underflow.
         log_gamma = jax.random.loggamma(key, jnp.broadcast_to(self.shape, shape))
         return jnp.exp(jnp.log(self.scale) - log_gamma)
 

@@ -8,14 +8,13 @@ ellipse, and the difference only while it does not cancel: both are checked, and
 over the whole grid. R moves with the variances, but on its edge a = b, so that adds nothing to the derivative.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.custom_batching import sequential_vmap
 from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
@@ -23,7 +22,7 @@ from foveate.model import kernels
 from foveate.model.history import Array
 from foveate.model.kernels import CANCELLATION, Sum, peak, sum_from_moments, total
 from foveate.model.policies import REPELLED_WEIGHT, axis_gaussian
-from foveate.model.scene import Scene, salient_sum, salient_value
+from foveate.model.scene import Scene, differentiable, salient_sum, salient_value
 
 # Windows tried, as shares of the grid's sides. A larger ellipse takes the whole grid.
 WINDOWS = (0.13, 0.19, 0.27, 0.38, 0.55)
@@ -34,20 +33,25 @@ CACHED_CELLS = 600
 
 def repelled_sum(scene: Scene, wide: Float[Array, "2"], narrow: Float[Array, "2"]) -> Float[Array, "path step"]:
     """Sum over all cells of s(z) max(n(z; gaze, wide) - n(z; gaze, narrow), floor), differentiable in the variances."""
-    # One by one in a batch: which window serves depends on the variances (see `scene.py`).
-    plain, full = sequential_vmap(_value), sequential_vmap(_sums)
 
-    @jax.custom_jvp
-    def differentiable(scene, wide, narrow):
-        return plain(scene, wide, narrow)
-
-    @differentiable.defjvp
-    def _(primals, tangents):
-        attracting, repelling, forbidden = full(*primals)
+    def with_slopes(scene: Scene, wide: Array, narrow: Array) -> tuple[Array, Sequence[Array]]:
+        attracting, repelling, forbidden = _sums(scene, wide, narrow)
         value = attracting.value - repelling.value + REPELLED_WEIGHT * forbidden
-        return value, attracting.along(tangents[1]) - repelling.along(tangents[2])
+        slopes = [
+            jnp.stack([attracting.by_row, attracting.by_column]),
+            -jnp.stack([repelling.by_row, repelling.by_column]),
+        ]
+        return value, slopes
 
-    return differentiable(scene, wide, narrow)
+    return differentiable(_value, with_slopes)(scene, wide, narrow)
+
+
+def _trusted(scene: Scene, difference: Array, wide: Array, narrow: Array, repelling: Array) -> Array:
+    """Whether the difference of sums has kept its digits, for all steps."""
+    scale = jnp.maximum(peak(scene.grid, wide), repelling)
+    if scene.table is not None:
+        scale = jnp.maximum(scale, peak(scene.grid, narrow) * scene.table.largest[0])
+    return jnp.all(difference > CANCELLATION * scale)
 
 
 def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
@@ -56,7 +60,7 @@ def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"
     no_window = lambda scene, wide, narrow: jnp.full_like(attracting, jnp.inf)  # noqa: E731
     overlap = lax.switch(_window(scene.grid, wide, narrow), [*branches, no_window], scene, wide, narrow)
     fast = attracting - repelling - overlap
-    exact = jnp.all(fast > CANCELLATION * jnp.maximum(peak(scene.grid, wide), repelling))
+    exact = _trusted(scene, fast, wide, narrow, repelling)
     return lax.cond(exact, lambda: fast, lambda: _by_path(_whole_value, scene, wide, narrow))
 
 
@@ -69,7 +73,7 @@ def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Arr
     inside = lax.switch(_window(scene.grid, wide, narrow), [*branches, no_window], scene, wide, narrow)
     outside = attracting - inside[0], repelling - inside[1]
     difference = outside[0].value - outside[1].value
-    exact = jnp.all(difference > CANCELLATION * jnp.maximum(peak(scene.grid, wide), repelling.value))
+    exact = _trusted(scene, difference, wide, narrow, repelling.value)
     return lax.cond(
         exact,
         lambda: (*outside, jnp.zeros_like(difference)),

@@ -1,11 +1,14 @@
 """A scene: the pictures and gazes of a set of steps, and the sums over their cells that policies are divided by."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
+from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Float
 
 from foveate.data.grid import Grid
@@ -50,51 +53,92 @@ def salient_sum(scene: Scene, variances: Float[Array, "2"]) -> Sum:
     return tables.salient_sum(scene.grid, scene.table, variances, over_cells)
 
 
-def differentiable_salient_value(scene: Scene, variances: Float[Array, "2"]) -> Float[Array, "path step"]:
-    """`salient_value` with a derivative in the variances."""
-    # Which panel of the table serves depends on the variances, so a batch of them is taken one by one: under a plain
-    # vmap every branch would be computed for every member.
-    plain, full = sequential_vmap(salient_value), sequential_vmap(salient_sum)
-
-    @jax.custom_jvp
-    def differentiable(scene, variances):
-        return plain(scene, variances)
-
-    @differentiable.defjvp
-    def _(primals, tangents):
-        found = full(*primals)
-        return found.value, found.along(tangents[1])
-
-    return differentiable(scene, variances)
-
-
 def log_gaussian_sum(scene: Scene, variances: Float[Array, "2"]) -> Float[Array, "path step"]:
-    """Log of the sum over all cells of n(z; gaze, variances), differentiable in the variances."""
-    by_axis = [_differentiable_axis_sum(scene, axis, variances[axis]) for axis in (0, 1)]
+    """Log of the sum over all cells of n(z; gaze, variances), relative to its value at the nearest centre."""
+    by_axis = [
+        differentiable(partial(_axis_value, axis), partial(_axis_sum, axis))(scene, variances[axis]) for axis in (0, 1)
+    ]
     return by_axis[0] + by_axis[1]
 
 
-def _axis_sum(axis: int, scene: Scene, variance: Float[Array, ""]) -> tuple[Array, Array]:
-    centres = (scene.grid.row_centres_deg, scene.grid.column_centres_deg)[axis]
+def _axis_value(axis: int, scene: Scene, variance: Float[Array, ""]) -> Float[Array, "path step"]:
+    return _axis_both(axis, scene, variance)[0]
 
+
+def _axis_sum(axis: int, scene: Scene, variance: Float[Array, ""]) -> tuple[Array, Sequence[Array]]:
+    value, slope = _axis_both(axis, scene, variance)
+    return value, [slope]
+
+
+def _axis_both(axis: int, scene: Scene, variance: Float[Array, ""]) -> tuple[Array, Array]:
     def over_cells() -> tuple[Array, Array]:
-        return kernels.log_axis_sum(centres - scene.gaze[..., axis, None], variance, scene.grid.cell_deg[axis])
+        return kernels.log_axis_sum(scene.grid, scene.gaze, axis, variance)
 
     if scene.table is None:
         return over_cells()
-    return tables.log_axis_sum(scene.grid, scene.table, axis, variance, over_cells)
+    return tables.log_axis_sum(scene.grid, scene.table, scene.gaze, axis, variance, over_cells)
 
 
-def _differentiable_axis_sum(scene: Scene, axis: int, variance: Float[Array, ""]) -> Float[Array, "path step"]:
-    both = sequential_vmap(partial(_axis_sum, axis))
+def differentiable_salient_value(scene: Scene, variances: Float[Array, "2"]) -> Float[Array, "path step"]:
+    """`salient_value` with its derivative in the variances."""
+
+    def with_slopes(scene: Scene, variances: Array) -> tuple[Array, Sequence[Array]]:
+        found = salient_sum(scene, variances)
+        return found.value, [jnp.stack([found.by_row, found.by_column])]
+
+    return differentiable(salient_value, with_slopes)(scene, variances)
+
+
+def differentiable(
+    value: Callable[..., Array], with_slopes: Callable[..., tuple[Array, Sequence[Array]]]
+) -> Callable[..., Array]:
+    """`value(scene, *variances)`, whose derivative is what `with_slopes` gives: (value, one slope per argument).
+
+    Which panel, window or fallback serves depends on the variances, so a batch of them is taken one by one: under a
+    plain vmap every branch would be computed for every member. Second derivatives, and derivatives in the scene, go
+    through the sums over cells by automatic differentiation.
+    """
+    one_value, one_slopes = _one_by_one(value), _one_by_one(with_slopes)
 
     @jax.custom_jvp
-    def differentiable(scene, variance):
-        return both(scene, variance)[0]
+    def function(scene, *variances):
+        return one_value(scene, *variances)
 
-    @differentiable.defjvp
-    def _(primals, tangents):
-        value, slope = both(*primals)
-        return value, slope * tangents[1]
+    def rule(primals, tangents):
+        scene, *variances = primals
+        if all(isinstance(leaf, SymbolicZero) for leaf in jax.tree.leaves(tangents[0])):
+            found, slopes = one_slopes(scene, *variances)
+            changes = (_along(slope, tangent) for slope, tangent in zip(slopes, tangents[1:], strict=True))
+            return found, sum(changes, jnp.zeros_like(found))
+        whole, change = (eqx.tree_at(lambda it: it.table, it, None) for it in (scene, _zeros(tangents[0])))
+        return jax.jvp(value, (whole, *variances), (change, *_zeros(tangents[1:])))
 
-    return differentiable(scene, jnp.asarray(variance))
+    function.defjvp(rule, symbolic_zeros=True)
+    return function
+
+
+def _along(slope: Array, tangent: Any) -> Array:
+    if isinstance(tangent, SymbolicZero):
+        return jnp.zeros(())
+    return slope * tangent if jnp.ndim(tangent) == 0 else slope[0] * tangent[0] + slope[1] * tangent[1]
+
+
+def _zeros(tangents: Any) -> Any:
+    """The tangents with symbolic zeros written out."""
+    return jax.tree.map(
+        lambda leaf: jnp.zeros(leaf.shape) if isinstance(leaf, SymbolicZero) else leaf,
+        tangents,
+        is_leaf=lambda leaf: isinstance(leaf, SymbolicZero),
+    )
+
+
+def _one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, sequential under vmap; differentiated as itself."""
+    sequential = sequential_vmap(function)
+
+    @jax.custom_jvp
+    def wrapped(*arguments):
+        return sequential(*arguments)
+
+    wrapped.defjvp(lambda primals, tangents: jax.jvp(function, primals, tangents))
+    return wrapped

@@ -4,6 +4,8 @@ Padded to (path, step), so that all steps of a path share its picture: sums over
 products.
 """
 
+from typing import Literal
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -39,9 +41,25 @@ class Steps(eqx.Module):
     grid: Grid = eqx.field(static=True)
 
     @classmethod
-    def of(cls, data: Dataset, *, memory: int = DRAWN_FROM_MAP, paths: int | None = None, steps: int | None = None):
-        """All steps from the third fixation on; `paths` and `steps` set the padded size (None: just enough)."""
+    def of(
+        cls,
+        data: Dataset,
+        *,
+        memory: int = DRAWN_FROM_MAP,
+        paths: int | None = None,
+        steps: int | None = None,
+        short: Literal["error", "skip"] = "error",
+    ) -> "Steps":
+        """All steps from the third fixation on; `paths` and `steps` set the padded size (None: just enough).
+
+        A path without a third fixation has nothing to score: an error, unless `short` is "skip". A step after a gap in
+        the fixation numbers counts like any other.
+        """
+        if not isinstance(data, Dataset):
+            raise InputError(f"data is a {type(data).__name__}: give a Dataset, Dataset(paths, maps).")
         scan, maps = data.paths, data.maps
+        if short == "error":
+            scan.require(DRAWN_FROM_MAP + 1)
         longest = int(scan.length.max(initial=0)) - DRAWN_FROM_MAP
         if longest < 1:
             raise InputError(
@@ -114,7 +132,10 @@ class Steps(eqx.Module):
         return Scene(jnp.asarray(self.saliency)[self.picture], gaze, self.table, self.grid)
 
     def tabulated(self) -> "Steps":
-        """The same steps with a table of the sums over cells: worth its second where many evaluations are to come."""
+        """The same steps with a table of the sums over cells: worth its second where many evaluations are to come.
+
+        For the steps of one observer, say; a table holds about 25 kB a step.
+        """
         saliency = np.asarray(self.saliency)[np.asarray(self.picture)]
         table = tables.build(self.grid, saliency, np.asarray(self.history.position_deg)[:, :, 0])
         with jax.enable_x64(True):  # as JAX's arrays, so that no call has to copy them

@@ -4,7 +4,8 @@ For one step, `G(v) = sum_z s(z) n(z; gaze, v)` is a smooth function of two numb
 So it is worked out once at Chebyshev nodes and kept as a polynomial; then a sum over thousands of cells, with its
 derivatives, is a product of a few hundred numbers, and its cost does not depend on the grid. The range of variances
 is cut into panels of a factor of four on each axis; a polynomial of total degree 18 on a pair of panels is good to
-1e-12. Outside the panels (tiny or huge variances, or very unequal ones) the sum is done over the cells.
+1e-13 of the Gaussian's peak times the largest saliency. Outside the panels (tiny or huge variances, or very unequal
+ones) the sum is done over the cells.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
 from foveate.model.history import Array
-from foveate.model.kernels import Sum
+from foveate.model.kernels import Sum, nearest_squared
 
 DEGREE = 18
 NODES = DEGREE + 2
@@ -41,6 +42,7 @@ class Table(NamedTuple):
     salient: Sequence[Float[Array, "coefficient path step"]]
     rows: Sequence[Float[Array, "degree path step"]]
     columns: Sequence[Float[Array, "degree path step"]]
+    largest: Float[Array, "1 path 1"]  # saliency of each path's most salient cell: the scale of the salient sum's error
 
 
 def _first(grid: Grid, axis: int) -> float:
@@ -88,7 +90,7 @@ def build(grid: Grid, saliency: Float[np.ndarray, "path row column"], gaze: Floa
         for table, (row, column) in zip(salient, pairs, strict=True):
             coefficients = to_coefficients @ values[:, row, :, column] @ to_coefficients.T
             table[:, path] = coefficients[:, ROW_DEGREE, COLUMN_DEGREE].T
-    return Table(salient, plain[0], plain[1])
+    return Table(salient, plain[0], plain[1], saliency.max(axis=(1, 2))[None, :, None])
 
 
 # --- reading the table ---------------------------------------------------------------------------------------------
@@ -147,14 +149,22 @@ def salient_sum(grid: Grid, table: Table, variances: Float[Array, "2"], over_cel
 
 
 def log_axis_sum(
-    grid: Grid, table: Table, axis: int, variance: Float[Array, ""], over_cells: Callable[[], tuple[Array, Array]]
+    grid: Grid,
+    table: Table,
+    gaze: Float[Array, "path step 2"],
+    axis: int,
+    variance: Float[Array, ""],
+    over_cells: Callable[[], tuple[Array, Array]],
 ) -> tuple[Float[Array, "path step"], Float[Array, "path step"]]:
     """`kernels.log_axis_sum` from the table, or `over_cells` where it does not reach."""
     place, panels = _place(grid, axis, variance), _panels(grid)
 
     def from_table(coefficients, basis):
         value, slope = _product(coefficients, basis)
-        return jnp.log(value), slope / value
+        squared = nearest_squared(grid, gaze, axis)
+        scale = 0.5 * jnp.log(2 * jnp.pi * variance) - jnp.log(grid.cell_deg[axis])
+        relative = jnp.log(value) + scale + 0.5 * squared / variance
+        return relative, slope / value + 0.5 / variance - 0.5 * squared / variance**2
 
     outside = (place.panel < 0) | (place.panel >= panels)
     branches = [partial(from_table, it) for it in (table.rows, table.columns)[axis]]

@@ -12,8 +12,8 @@ from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 from foveate.model.model import DRAWN_FROM_MAP, Model
-from foveate.precision import double_precision
-from foveate.simulation.simulate import Plan, Stacked, check_key, simulate_plan
+from foveate.precision import check_key, double_precision
+from foveate.simulation.simulate import Plan, Stacked, simulate_plan
 
 # Amplitudes of saccades on a display: fixational eye movements are smaller, and no picture is wider.
 SACCADE_DEG = (0.5, 40.0)

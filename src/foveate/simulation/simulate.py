@@ -20,7 +20,7 @@ from foveate.model.choices import Choice
 from foveate.model.history import Array, History
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.model.policies import Policy
-from foveate.precision import double_precision
+from foveate.precision import check_key, double_precision
 from foveate.simulation.draw import Views, draw_cell, draw_from_map, draw_policy
 from foveate.threads import on_all_cores
 
@@ -59,12 +59,6 @@ def simulate(
     plan = _imitate(lengths, models, maps) if isinstance(lengths, ScanPaths) else _everyone(lengths, models, maps)
     start = _observed_start(lengths, maps) if observed_start else None
     return simulate_plan(stacked, maps, plan, key, start)
-
-
-def check_key(key: Any) -> None:
-    """Refuse what is not a JAX key, such as a bare seed."""
-    if not isinstance(key, jax.Array):
-        raise InputError(f"key = {key!r}: randomness needs a JAX key; make one from a seed with jax.random.key(seed).")
 
 
 @dataclass(frozen=True, eq=False)
