@@ -9,7 +9,8 @@ ROOT = Path(foveate.__file__).parent
 
 # Each may import from those before it and from its own; parts of one entry do not know each other.
 LAYERS = [
-    {"errors", "precision"},
+    {"errors"},
+    {"precision"},
     {"threads"},
     {"data"},
     {"model"},

@@ -5,7 +5,7 @@ would change the numbers of a program that merely imports foveate, so it is swit
 What such a call returns are NumPy arrays: JAX would cut its own float64 arrays to float32 in the host's next operation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -27,7 +27,7 @@ def double_precision(function: Callable[P, R]) -> Callable[P, R]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if jax.config.read("jax_enable_x64"):
             return function(*args, **kwargs)
-        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((args, kwargs))):
+        if any(map(_traced, (*args, *kwargs.values()))):
             raise InputError(
                 f"{function.__name__} inside jax.jit, grad or vmap of a program in single precision: its inputs are "
                 "cut to float32 before they arrive; put the outermost call into `with jax.enable_x64(True):`."
@@ -42,6 +42,13 @@ def check_key(key: Any) -> None:
     """Refuse what is not a JAX key, such as a bare seed."""
     if not isinstance(key, jax.Array):
         raise InputError(f"key = {key!r}: randomness needs a JAX key; make one from a seed with jax.random.key(seed).")
+
+
+def _traced(value: Any) -> bool:
+    """Whether some array in here is being traced."""
+    if isinstance(value, Mapping):  # whose keys need not sort, as JAX wants them to
+        return any(map(_traced, value.values()))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(value))
 
 
 def _to_numpy(leaf: Any) -> Any:
