@@ -114,6 +114,15 @@ def test_names_in_the_index_of_a_data_frame_count_as_columns():
     assert paths.fixation.tolist() == [[1, 2]]
 
 
+def test_the_report_shows_ranges_where_a_wrong_unit_would_show():
+    table = pd.DataFrame({"observer": 1, "picture": 1, "fixation": [1, 2], "x": [1.0, 2.5], "y": [1.0, 2.0]})
+    table["t"] = [210.0, 250.0]
+    for unit, median in (("ms", "0.23 s"), ("s", "230 s")):
+        _, report = read_table(table, duration="t", duration_unit=unit, **DEGREES)
+        assert "x from 1 to 2.5 of" in str(report)
+        assert f"median duration {median}" in str(report)
+
+
 def test_gaps_are_kept_flagged_and_reported(tmp_path):
     paths, report = read_table(write(tmp_path, CSV), **PIXELS)
     assert np.argwhere(paths.after_gap).tolist() == [[2, 1]]

@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from foveate.data.grid import Grid
 from foveate.model.choices import Choice
 from foveate.model.history import Array, History, Picture
+from foveate.model.kernels import total
 from foveate.model.policies import (
     REPELLED_WEIGHT,
     Global,
@@ -44,7 +45,7 @@ class Views(eqx.Module):
     @classmethod
     def of(cls, grid: Grid, saliency: Float[Array, "path row column"]) -> "Views":
         """The maps with the mass of their rows."""
-        return cls(jnp.asarray(saliency), _sum_columns(saliency), grid)
+        return cls(jnp.asarray(saliency), total(saliency), grid)
 
     def at(self, row: Int[Array, " path"], column: Int[Array, " path"]) -> Float[Array, " path"]:
         """Saliency of one cell per path."""
@@ -124,7 +125,7 @@ def plain_row_mass(policy: Policy, history: History, views: Views) -> Float[Arra
         return jnp.broadcast_to(log_weight, views.grid.shape)
 
     log_weight = jax.vmap(of_path)(policy, history, views.saliency)
-    return _sum_columns(jnp.exp(log_weight - jnp.max(log_weight, axis=(1, 2), keepdims=True)))
+    return total(jnp.exp(log_weight - jnp.max(log_weight, axis=(1, 2), keepdims=True)))
 
 
 @singledispatch
@@ -147,7 +148,7 @@ def _(policy: Local, history: History, views: Views) -> Float[Array, "path row"]
 def _(policy: Global, history: History, views: Views) -> Float[Array, "path row"]:
     rows, columns = _row_factor(policy.xi, history, views), _column_factor(policy.xi, history, views)
     mass = rows * jnp.einsum("prc,pc->pr", views.saliency, columns)
-    enough = jnp.all(_sum_columns(mass) > UNDERFLOW_GUARD)
+    enough = jnp.all(total(mass) > UNDERFLOW_GUARD)
     return lax.cond(enough, lambda: mass, lambda: plain_row_mass(policy, history, views))
 
 
@@ -158,14 +159,14 @@ def _(policy: RepelledGlobal, history: History, views: Views) -> Float[Array, "p
         _gaussians(jax.vmap(lambda policy: policy.repelling)(policy), history, views),
     )
 
-    return _sum_columns(views.saliency * jnp.maximum(_outer(wide) - _outer(narrow), REPELLED_WEIGHT))
+    return total(views.saliency * jnp.maximum(_outer(wide) - _outer(narrow), REPELLED_WEIGHT))
 
 
 @fast_row_mass.register
 def _(policy: PrintedRepelledGlobal, history: History, views: Views) -> Float[Array, "path row"]:
     wide, (rows, columns) = _gaussians(policy.xi, history, views), _gaussians(policy.epsilon, history, views)
     difference = views.saliency * _outer(wide) - _outer((rows / views.grid.cells, columns))
-    return _sum_columns(jnp.maximum(difference, views.saliency * REPELLED_WEIGHT))
+    return total(jnp.maximum(difference, views.saliency * REPELLED_WEIGHT))
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------
@@ -203,8 +204,3 @@ def _relative(log_weight: Float[Array, "path item"]) -> Float[Array, "path item"
 def _outer(factors: tuple[Float[Array, "path row"], Float[Array, "path column"]]) -> Float[Array, "path row column"]:
     rows, columns = factors
     return rows[:, :, None] * columns[:, None, :]
-
-
-def _sum_columns(values: Float[Array, "*batch column"]) -> Float[Array, "*batch"]:
-    """The sum over the last axis, as a matrix product: XLA's own is not vectorised."""
-    return values @ jnp.ones(values.shape[-1])

@@ -33,10 +33,12 @@ class ReadReport:
     lost_paths: tuple[str, ...]
     gaps: tuple[str, ...]
     renamed: Mapping[str, str]
+    ranges: str  # of what was kept, in degrees and seconds: where a wrong unit shows
 
     def __str__(self) -> str:
         """The report in a few lines, for a person."""
         lines = [f"{self.source}: {self.rows:,} rows read, {self.fixations:,} fixations in {self.paths:,} paths kept."]
+        lines.append(self.ranges)
         for items, text in (
             (self.outside, "dropped, outside the picture"),
             (self.missing, "dropped, without a position"),
@@ -117,7 +119,18 @@ def read_table(
         lost_paths=_lost(keys, stays),
         gaps=tuple(paths.name_of(path, index) for path, index in np.argwhere(paths.after_gap)),
         renamed={name: kept for name, kept in kept_as.items() if name != kept},
+        ranges=_ranges(table, extent),
     )
+
+
+def _ranges(table: pd.DataFrame, extent: Extent) -> str:
+    """Where the fixations lie in the picture, and how long they usually last."""
+    spans = (
+        f"{axis} from {table[name].min():.3g} to {table[name].max():.3g} of {size:.3g} deg"
+        for axis, name, size in (("x", "x_deg", extent.width_deg), ("y", "y_deg", extent.height_deg))
+    )
+    text = ", ".join(spans)
+    return f"{text}; median duration {table['duration_s'].median():.3g} s." if "duration_s" in table else f"{text}."
 
 
 def _check_settings(
