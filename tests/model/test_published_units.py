@@ -14,6 +14,7 @@ from foveate.model import catalogue
 from foveate.model.history import History, Picture
 from foveate.model.likelihood import step_log_likelihoods
 from foveate.model.policies import Global
+from foveate.model.priors import Beta, LogNormal, Normal
 from foveate.model.steps import Steps
 
 # Degrees per px of the released coordinates, (row, column), from the range of the data.
@@ -162,3 +163,16 @@ def test_published_variances_must_be_pairs(unchecked_types):
 def test_a_data_set_on_another_grid_takes_the_same_model(potsdam35):
     coarse = Dataset(potsdam35.paths, potsdam35.maps.resample(Grid(32, 32, potsdam35.paths.extent)))
     assert Steps.of(coarse.select(observers=[2], pictures=[3])).grid.shape == (32, 32)
+
+
+def test_weak_priors_are_those_that_the_documents_give():
+    """Pinned: a fit's default priors are part of its result."""
+    deg2 = {"epsilon": LogNormal(2.0, 1.0), "xi": LogNormal(30.0, 1.0)}
+    expected = {
+        "full": deg2 | {"b": Normal(0.0, 0.25), "s0": Normal(1.0, 16.0)},
+        "local_choice": deg2 | {"b": Normal(0.0, 0.25), "s0": Normal(3.0, 16.0)},
+        "fixed_choice": deg2 | {"rho": Beta(1.0, 1.0)},
+        "local_saliency": {"xi": deg2["xi"]},
+        "saliency_baseline": {},
+    }
+    assert {name: catalogue.named_model(name).priors for name in catalogue.CATALOGUE} == expected

@@ -363,3 +363,17 @@ def test_an_observed_start_needs_two_observed_fixations():
     with pytest.raises(InputError, match=r"observer ann, picture 'yard': the path has 1 fixations, but 2 are needed"):
         simulate(model, maps, observed((5, 1, 9, 3)), key, observed_start=True)
     assert simulate(model, maps, observed((5, 1, 9, 3)), key).length.tolist() == [5, 1, 9, 3]
+
+
+@pytest.mark.parametrize("exponent", [708.0, 742.0])
+def test_row_masses_keep_their_ratio_where_products_underflow(exponent):
+    """Just above and far below the smallest normal number: there a product loses digits, or is flushed to zero."""
+    grid = Grid(3, 4, Extent(3.0, 4.0))
+    saliency = np.zeros((1, 3, 4))
+    saliency[0, 0, 0], saliency[0, 2, 0] = 0.7, 0.3
+    policy = Global(np.array([1.0, 1.0]))
+    with jax.enable_x64(True):
+        history = History(jnp.full((1, 2, 2), jnp.array([1.5, 0.5])), jnp.ones((1, 2)), jnp.full(1, 2))
+        batch = eqx.tree_at(lambda it: it.xi, policy, jnp.array([[0.5 / exponent, 1.0]]))
+        found = np.asarray(fast_row_mass(batch, history, Views.of(grid, jnp.asarray(saliency))))[0]
+    np.testing.assert_allclose(found / found.sum(), [0.7, 0.0, 0.3], rtol=1e-12)
