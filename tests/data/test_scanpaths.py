@@ -111,6 +111,8 @@ def test_labels_are_whole_numbers_or_text():
     mixed = paths(picture=[1, 1, "2", "2", "2", 1])
     assert mixed.pictures == ["1", "2"]
     assert mixed.length.tolist() == [2, 3, 1]
+    with pytest.raises(InputError, match="column picture holds 1 both as a number and as text"):
+        paths(picture=[1, 1, "1", "2", "2", 1])
 
 
 def test_durations_are_optional():

@@ -47,7 +47,12 @@ def labels(table: pd.DataFrame, name: str, row_name: RowName = row_of_table) -> 
         raise InputError(f"{row_name(int(row))}: {name} is empty; every fixation needs one.")
     if all(_is_whole(value) for value in values):
         return values.astype(np.int64)
-    return np.array([str(value) for value in values], dtype=str)
+    texts = [str(value) for value in values]
+    if len(set(texts)) < len(set(values)):
+        kinds: dict[str, object] = {}
+        same = next(t for t, v in zip(texts, values, strict=True) if kinds.setdefault(t, v) != v)
+        raise InputError(f"column {name} holds {same} both as a number and as text; write all of its names in one way.")
+    return np.array(texts, dtype=str)
 
 
 def numbers(table: pd.DataFrame, name: str, row_name: RowName = row_of_table) -> Float[np.ndarray, " row"]:
