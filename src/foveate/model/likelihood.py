@@ -178,7 +178,7 @@ def plain_log_normaliser(policy: Policy, steps: Steps) -> Float[Array, "path ste
 
 @log_normaliser.register
 def _(policy: StaticSaliency, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
-    totals = jnp.log(jnp.sum(scene.saliency, axis=(1, 2)))
+    totals = jnp.log(jnp.sum(scene.maps, axis=(1, 2)))[scene.picture]
     return jnp.broadcast_to(totals[:, None], steps.real.shape)
 
 

@@ -127,12 +127,15 @@ def _in_window(half: tuple[int, int], scene: Scene, wide: Array, narrow: Array) 
     size = (min(2 * half[0] + 1, grid.rows), min(2 * half[1] + 1, grid.columns))
     cell = jnp.floor(scene.gaze / jnp.asarray(grid.cell_deg)).astype(int)
     corner = jnp.clip(cell - jnp.asarray(half), 0, jnp.asarray(grid.shape) - jnp.asarray(size))
-    cut = jax.vmap(jax.vmap(lambda whole, at: lax.dynamic_slice(whole, at, size), (None, 0)))
+
+    def cut(picture: Array, at: Array) -> Array:
+        return lax.dynamic_slice(scene.maps, (picture, at[0], at[1]), (1, *size))[0]
+
     height, width = grid.cell_deg
     row_deg = (corner[..., 0, None] + jnp.arange(size[0]) + 0.5) * height - scene.gaze[..., 0, None]
     column_deg = (corner[..., 1, None] + jnp.arange(size[1]) + 0.5) * width - scene.gaze[..., 1, None]
     return _Cells(
-        cut(scene.saliency, corner),
+        jax.vmap(jax.vmap(cut, (None, 0)))(scene.picture, corner),
         row_deg,
         column_deg,
         axis_gaussian(row_deg, wide[0], height),
@@ -154,10 +157,10 @@ def _overlap(function: Callable[[_Cells, Array], Any], half: tuple[int, int], sc
         return of(scene)
 
     def one(path: tuple[Array, Array]):
-        saliency, gaze = path
-        return jax.tree.map(lambda it: it[0], of(Scene(saliency[None], gaze[None], None, scene.grid)))
+        picture, gaze = path
+        return jax.tree.map(lambda it: it[0], of(Scene(scene.maps, picture[None], gaze[None], None, scene.grid)))
 
-    return lax.map(one, (scene.saliency, scene.gaze))
+    return lax.map(one, (scene.picture, scene.gaze))
 
 
 def _difference_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> Float[Array, "*batch"]:
@@ -190,11 +193,11 @@ def _by_path(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narro
     """`function` of all cells, one path after another, so that no more than (step, row, column) is held."""
 
     def one(path: tuple[Array, Array]):
-        saliency, gaze = path
+        picture, gaze = path
         a, b = kernels.factors(scene.grid, gaze, wide), kernels.factors(scene.grid, gaze, narrow)
-        return function(_Cells(saliency, *a, b.rows, b.columns, (wide, narrow)))
+        return function(_Cells(scene.maps[picture], *a, b.rows, b.columns, (wide, narrow)))
 
-    return lax.map(one, (scene.saliency, scene.gaze))
+    return lax.map(one, (scene.picture, scene.gaze))
 
 
 def _allowed(cells: _Cells) -> tuple[Float[Array, "step row column"], Float[Array, " step"]]:

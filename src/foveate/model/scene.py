@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 from jax.custom_derivatives import SymbolicZero
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
 from foveate.model import kernels, tables
@@ -21,10 +21,16 @@ from foveate.model.tables import Table
 class Scene(eqx.Module):
     """Each path's map and where each of its steps starts; with a table the sums do not visit the cells."""
 
-    saliency: Float[Array, "path row column"]
+    maps: Float[Array, "picture row column"]
+    picture: Int[Array, " path"]  # index of each path's map
     gaze: Float[Array, "path step 2"]
     table: Table | None
     grid: Grid = eqx.field(static=True)
+
+    @property
+    def saliency(self) -> Float[Array, "path row column"]:
+        """The map of every path: a copy, megabytes large, that only sums over all cells are worth."""
+        return self.maps[self.picture]
 
     def factors(self, variances: Float[Array, "2"]) -> Factors:
         """n(z; gaze, variances) on the rows and columns, for every step."""

@@ -129,7 +129,7 @@ class Steps(eqx.Module):
     def scene(self) -> Scene:
         """The part that the sums over cells read."""
         gaze = jnp.asarray(self.history.position_deg)[:, :, 0, :]
-        return Scene(jnp.asarray(self.saliency)[self.picture], gaze, self.table, self.grid)
+        return Scene(jnp.asarray(self.saliency), jnp.asarray(self.picture), gaze, self.table, self.grid)
 
     def tabulated(self) -> "Steps":
         """The same steps with a table of the sums over cells: worth its second where many evaluations are to come.

@@ -1,0 +1,102 @@
+"""The target of every sampler: a model's posterior density as a function of a vector on the real line.
+
+gamma, the policy behind each step, is summed out, so the density is an ordinary function of a few numbers: logarithms
+of variances, log-odds of probabilities, and the others as they are.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from foveate.data.dataset import Dataset
+from foveate.errors import InputError
+from foveate.model.history import Array
+from foveate.model.likelihood import check_model_and_steps, log_probability
+from foveate.model.model import Model
+from foveate.model.packing import packed
+from foveate.model.steps import Steps
+from foveate.precision import double_precision
+
+# Vectors that are evaluated in one call of a compiled function.
+GROUP = 32
+
+
+class Target(eqx.Module):
+    """Log posterior density of `model`'s parameters given `steps`; the model's present values do not matter."""
+
+    model: Model
+    steps: Steps
+
+    @classmethod
+    def of(cls, model: Model, data: Dataset) -> "Target":
+        """The target of one observer's data (or of a data set taken as one observer's), ready for many evaluations."""
+        steps = packed(Steps.of(data, memory=model.memory, short="skip")).tabulated()
+        check_model_and_steps(model, steps)
+        if steps.count < len(model.labels):
+            raise InputError(
+                f"{steps.count} steps to fit the {len(model.labels)} numbers of model {model.name!r}: there must be at "
+                "least as many steps (fixations from the third on) as numbers; give longer or more scan paths."
+            )
+        with jax.enable_x64(True):  # as JAX's arrays, so that no call has to copy them
+            return jax.tree.map(jnp.asarray, cls(model, steps))
+
+    @property
+    def size(self) -> int:
+        """How many numbers a vector has."""
+        return len(self.model.labels)
+
+    # For use inside compiled functions:
+
+    def log_likelihood(self, vector: Float[Array, " number"]) -> Float[Array, ""]:
+        """Log-probability of all steps."""
+        at = self.model.from_real(vector)
+        return jnp.sum(jnp.where(self.steps.real, log_probability(at, self.steps), 0.0))
+
+    def log_prior(self, vector: Float[Array, " number"]) -> Float[Array, ""]:
+        """Log prior density of the vector itself: that of the parameters times the Jacobian."""
+        return self.model.from_real(vector).log_prior() + self.model.log_jacobian(vector)
+
+    def log_density(self, vector: Float[Array, " number"]) -> Float[Array, ""]:
+        """Log posterior density of the vector, up to the evidence."""
+        return self.log_likelihood(vector) + self.log_prior(vector)
+
+
+@eqx.filter_jit
+def _group(function: Callable[[Target, Array], Array], target: Target, vectors: Float[Array, "set number"]) -> Array:
+    return jax.lax.map(partial(function, target), vectors)
+
+
+@double_precision
+def evaluate(
+    function: Callable[[Target, Array], Array],
+    target: Target,
+    vectors: Float[np.ndarray, "set number"],
+    *,
+    threads: int = 1,
+) -> Array:
+    """`function(target, vector)` of many vectors, in groups of a fixed size: one compilation serves any number.
+
+    `function` must be one that is defined once (a method of `Target`, say): it is part of what is compiled.
+    """
+    count = len(vectors)
+    whole = np.concatenate([vectors, vectors[-1:].repeat(-count % GROUP, axis=0)])
+    groups = [whole[first : first + GROUP] for first in range(0, count, GROUP)]
+    call = double_precision(lambda group: np.asarray(_group(function, target, group)))
+    if threads == 1 or len(groups) == 1:
+        found = [call(group) for group in groups]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(call, groups))
+    return np.concatenate(found)[:count]
+
+
+def log_densities(target: Target, vectors: Float[np.ndarray, "set number"], *, threads: int = 1) -> np.ndarray:
+    """Log posterior density of many vectors; minus infinity where double precision ends."""
+    values = np.asarray(evaluate(Target.log_density, target, vectors, threads=threads))
+    return np.where(np.isfinite(values), values, -np.inf)

@@ -1,0 +1,46 @@
+"""Steps packed into rows of one width and a few sizes, so that one compilation serves many observers.
+
+A compiled function is good for one shape of its arrays. Observers differ in how many fixations they made, so their
+steps are cut into rows of a fixed width, all of one picture, and the number of rows and of maps is rounded up to one of
+a few sizes. The sizes depend on the steps alone: whoever else is fitted beside an observer, the numbers are the same
+to the last bit.
+"""
+
+import jax
+import numpy as np
+
+from foveate.model.steps import Steps
+
+WIDTH = 16
+
+
+def size_above(count: int) -> int:
+    """The smallest of 8, 12, 16, 24, 32, 48, 64, 96, ... that is not below `count`."""
+    size = 8
+    while size < count:
+        size = size * 3 // 2 if size & (size - 1) == 0 else size * 4 // 3
+    return size
+
+
+def packed(steps: Steps) -> Steps:
+    """The same steps without their table, in rows of `WIDTH`; the padding repeats real steps, as in `Steps`."""
+    lengths = np.asarray(steps.real).sum(axis=1)
+    firsts = [(path, first) for path, length in enumerate(lengths) for first in range(0, int(length), WIDTH)]
+    rows = size_above(len(firsts))
+    path, first = np.array(firsts + firsts[:1] * (rows - len(firsts))).T
+    place = first[:, None] + np.arange(WIDTH)
+    real = (place < lengths[path][:, None]) & (np.arange(rows) < len(firsts))[:, None]
+    at = path[:, None], np.minimum(place, lengths[path][:, None] - 1)
+    maps = np.asarray(steps.saliency)
+    extra = maps[:1].repeat(size_above(len(maps)) - len(maps), axis=0)
+    return Steps(
+        saliency=np.concatenate([maps, extra]),
+        picture=np.asarray(steps.picture)[path],
+        history=jax.tree.map(lambda leaf: np.asarray(leaf)[at], steps.history),
+        target=jax.tree.map(lambda leaf: np.asarray(leaf)[at], steps.target),
+        row=np.asarray(steps.row)[at],
+        column=np.asarray(steps.column)[at],
+        real=real,
+        table=None,
+        grid=steps.grid,
+    )
