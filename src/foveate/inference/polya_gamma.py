@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.special import ndtr, ndtri
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Bool, Float, PRNGKeyArray
 
 from foveate.model.history import Array
 from foveate.precision import check_key, double_precision
@@ -63,14 +63,14 @@ def _masses(z: Float[Array, "*shape"]) -> tuple[Float[Array, "*shape"], Float[Ar
     return jax.nn.sigmoid(log_right - log_left), rate
 
 
-def _tilted(z: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+def _tilted(z: Float[Array, "*shape"]) -> Bool[Array, "*shape"]:
     """Whether the inverse Gaussian is proposed on the left: its mean 1 / z lies there."""
     return z > 1 / CHANGE
 
 
 def _propose(
     z: Float[Array, "*shape"], right: Float[Array, "*shape"], rate: Float[Array, "*shape"], uniform: Array
-) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
+) -> tuple[Float[Array, "*shape"], Bool[Array, "*shape"]]:
     """A proposal for each element, and whether it is kept."""
     side, place, root, height = uniform
     tilted, on_right = _tilted(z), side <= right
