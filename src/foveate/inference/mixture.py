@@ -153,6 +153,4 @@ def log_density_at(mixture: Mixture, vector: Float[Array, " number"]) -> Float[A
     return logsumexp(terms + jnp.log(jnp.asarray(mixture.share)))
 
 
-jax.tree_util.register_dataclass(
-    Mixture, data_fields=["share", "centre", "factor", "freedom"], meta_fields=[]
-)
+jax.tree_util.register_dataclass(Mixture, data_fields=["share", "centre", "factor", "freedom"], meta_fields=[])

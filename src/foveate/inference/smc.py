@@ -22,7 +22,7 @@ from blackjax.smc.resampling import systematic
 from blackjax.smc.solver import dichotomy
 from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, Key, PRNGKeyArray
 
 from foveate.errors import InputError
 from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, draw_from, log_density_at
@@ -179,7 +179,7 @@ def _reweighted(
     """The next temperature, the log of the mean weight there, the weights (sum one) and the particles to go on with."""
     possible = jnp.isfinite(log_rest)
 
-    def log_weights(step: Float[Array, ""]) -> Float[Array, " particle"]:
+    def log_weights(step: Float[Array, ""] | float) -> Float[Array, " particle"]:
         return jnp.where(possible, step * jnp.where(possible, log_rest, 0.0), -jnp.inf)
 
     # Relative to the particles that can have weight at all: the others would keep any step from being even enough.
@@ -244,7 +244,7 @@ def _group(
     start: Mixture | None,
     proposal: Mixture,
     held: Particles,
-    keys: PRNGKeyArray,
+    keys: Key[Array, " particle"],
     temperature: Float[Array, ""],
     moves: Array,
 ) -> tuple[Particles, Float[Array, " particle"]]:

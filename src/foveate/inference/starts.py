@@ -3,7 +3,7 @@
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Float, Key, PRNGKeyArray
 
 from foveate.data.grid import Grid
 from foveate.errors import InputError
@@ -26,7 +26,7 @@ def check_count(name: str, value: int, least: int) -> None:
 
 
 @eqx.filter_jit
-def _prior_draws(model: Model, keys: PRNGKeyArray) -> Float[Array, "draw number"]:
+def _prior_draws(model: Model, keys: Key[Array, " draw"]) -> Float[Array, "draw number"]:
     return jax.vmap(lambda key: model.draw_from_prior(key).to_real())(keys)
 
 

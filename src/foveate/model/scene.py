@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.custom_batching import sequential_vmap
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Float, Int
@@ -132,7 +133,8 @@ def _along(slope: Array, tangent: Any) -> Array:
 def _zeros(tangents: Any) -> Any:
     """The tangents with symbolic zeros written out."""
     return jax.tree.map(
-        lambda leaf: jnp.zeros(leaf.shape) if isinstance(leaf, SymbolicZero) else leaf,
+        # Whole numbers, such as indices, have tangents of a type of their own.
+        lambda leaf: np.zeros(leaf.shape, leaf.dtype) if isinstance(leaf, SymbolicZero) else leaf,
         tangents,
         is_leaf=lambda leaf: isinstance(leaf, SymbolicZero),
     )

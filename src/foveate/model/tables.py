@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -20,11 +21,13 @@ from jaxtyping import Float, Int
 from foveate.data.grid import Grid
 from foveate.model.history import Array
 from foveate.model.kernels import Sum, nearest_squared
+from foveate.model.windows import half_windows, window_corner, window_size
 
 DEGREE = 18
 NODES = DEGREE + 2
 PANEL = np.log(4.0)  # width of a panel in the logarithm of the variance
 MARGIN = 1.02  # panels reach a little further than they are used, so that derivatives stay away from their ends
+WINDOWS_KEPT = 4  # the smallest ones; the others are cut from the maps when they are needed
 MOST_UNEQUAL = 1  # pairs of panels are kept where row and column differ by no more panels than this
 
 # Standard deviations that the panels cover: from this share of the extent, or this many cells, to half the extent.
@@ -42,7 +45,13 @@ class Table(NamedTuple):
     salient: Sequence[Float[Array, "coefficient path step"]]
     rows: Sequence[Float[Array, "degree path step"]]
     columns: Sequence[Float[Array, "degree path step"]]
+    windows: Sequence[Float[Array, "row column path step"]]  # saliency around each gaze, in the windows kept
     largest: Float[Array, "1 path 1"]  # saliency of each path's most salient cell: the scale of the salient sum's error
+
+    def paths(self, some: slice) -> "Table":
+        """The table of some of the paths."""
+        path_second = [jax.tree.map(lambda leaf: leaf[:, some], part) for part in self[:3]]
+        return Table(*path_second, [it[:, :, some] for it in self.windows], self.largest[:, some])
 
 
 def _first(grid: Grid, axis: int) -> float:
@@ -90,7 +99,23 @@ def build(grid: Grid, saliency: Float[np.ndarray, "path row column"], gaze: Floa
         for table, (row, column) in zip(salient, pairs, strict=True):
             coefficients = to_coefficients @ values[:, row, :, column] @ to_coefficients.T
             table[:, path] = coefficients[:, ROW_DEGREE, COLUMN_DEGREE].T
-    return Table(salient, plain[0], plain[1], saliency.max(axis=(1, 2))[None, :, None])
+    windows = [_cut(grid, saliency, gaze, half) for half in half_windows(grid)[:WINDOWS_KEPT]]
+    return Table(salient, plain[0], plain[1], windows, saliency.max(axis=(1, 2))[None, :, None])
+
+
+def _cut(
+    grid: Grid,
+    saliency: Float[np.ndarray, "path height width"],
+    gaze: Float[np.ndarray, "path step 2"],
+    half: tuple[int, int],
+) -> Float[np.ndarray, "row column path step"]:
+    """The saliency in a window around each gaze, step by step contiguous: that is how sums over them run fastest."""
+    with jax.enable_x64(True):
+        corner = np.asarray(window_corner(grid, gaze, half))
+    rows, columns = window_size(grid, half)
+    row = corner[..., 0] + np.arange(rows)[:, None, None, None]
+    column = corner[..., 1] + np.arange(columns)[:, None, None]
+    return saliency[np.arange(len(gaze))[:, None], row, column]
 
 
 # --- reading the table ---------------------------------------------------------------------------------------------
