@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, PRNGKeyArray
 
 from foveate.errors import InputError
+from foveate.inference.draws import check_count, padded, spread_over
 from foveate.inference.mixture import Mixture
 from foveate.inference.samples import Progress, Report, Samples, silent
-from foveate.inference.starts import check_count, dispersed_starts, padded, spread_over
+from foveate.inference.starts import dispersed_starts
 from foveate.inference.target import Target
 from foveate.inference.transitions import (
     BLOCK,

@@ -25,9 +25,9 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Float, Key, PRNGKeyArray
 
 from foveate.errors import InputError
+from foveate.inference.draws import check_count, generator, padded, prior_draws
 from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, draw_from, log_density_at
 from foveate.inference.samples import Progress, Report, Samples, silent
-from foveate.inference.starts import check_count, generator, padded, prior_draws
 from foveate.inference.target import Target
 from foveate.model.history import Array
 from foveate.precision import check_key, double_precision
