@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from foveate.errors import InputError
     from foveate.evaluate.scores import bits_per_fixation
     from foveate.example import example_data
+    from foveate.inference.fit import fit, fit_each
     from foveate.inference.point import maximum_a_posteriori
+    from foveate.inference.posterior import Posterior
     from foveate.model.catalogue import CATALOGUE, from_published, named_model, to_published
     from foveate.model.history import History, Picture
     from foveate.model.likelihood import log_likelihood, log_likelihoods, step_log_likelihoods, value_and_gradient
@@ -41,6 +43,7 @@ __all__ = [
     "Model",
     "Picture",
     "PixelFrame",
+    "Posterior",
     "SaliencyMaps",
     "ScanPaths",
     "Steps",
@@ -48,6 +51,8 @@ __all__ = [
     "choose_bandwidth",
     "density_maps",
     "example_data",
+    "fit",
+    "fit_each",
     "from_published",
     "leave_one_out_maps",
     "log_likelihood",
@@ -76,7 +81,9 @@ _HOMES = {
     "foveate.errors": ("InputError",),
     "foveate.evaluate.scores": ("bits_per_fixation",),
     "foveate.example": ("example_data",),
+    "foveate.inference.fit": ("fit", "fit_each"),
     "foveate.inference.point": ("maximum_a_posteriori",),
+    "foveate.inference.posterior": ("Posterior",),
     "foveate.model.catalogue": ("CATALOGUE", "from_published", "named_model", "to_published"),
     "foveate.model.history": ("History", "Picture"),
     "foveate.model.likelihood": ("log_likelihood", "log_likelihoods", "step_log_likelihoods", "value_and_gradient"),

@@ -1,7 +1,10 @@
 """A data set: scan paths and the map of every picture in them."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from foveate.data.saliency import SaliencyMaps, check_pairing
 from foveate.data.scanpaths import ScanPaths
@@ -27,6 +30,15 @@ class Dataset:
         """These observers' paths on these pictures, with the maps that they need (None: all)."""
         paths = self.paths.select(observers, pictures)
         return Dataset(paths, self.maps.select(paths.pictures))
+
+    def fingerprint(self) -> str:
+        """A short name for exactly these scan paths and maps: equal data give equal names, other data other ones."""
+        paths, maps, digest = self.paths, self.maps, hashlib.sha256()
+        digest.update(repr((paths.observer.tolist(), paths.picture.tolist(), paths.length.tolist())).encode())
+        digest.update(repr((list(maps.pictures), maps.grid)).encode())
+        for values in (paths.x_deg[paths.real], paths.y_deg[paths.real], maps.values):
+            digest.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+        return digest.hexdigest()[:16]
 
     def split(self, pictures: Iterable) -> tuple["Dataset", "Dataset"]:
         """(data on all other pictures, data on these pictures): training and test data of a fold."""

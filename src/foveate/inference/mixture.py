@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaln, logsumexp
 from jaxtyping import Float
+from scipy.special import gammaln, logsumexp
 
 from foveate.model.history import Array
 
@@ -15,6 +15,9 @@ DEGREES_OF_FREEDOM = 5.0
 
 # A component's covariance is shrunk towards the overall one by as much as this many draws would weigh.
 PRIOR_DRAWS = 5.0
+
+SMALLEST_SPREAD = 0.01  # of all draws together, on the real line: so that no direction is lost
+LEAST_SEEDED_SHARE = 0.01
 
 SWEEPS = 8  # of expectation maximisation: enough, since each starts from the components of the round before
 
@@ -60,16 +63,23 @@ class Mixture:
 
     def component_log_densities(self, vectors: Float[np.ndarray, "set number"]) -> Float[np.ndarray, "set component"]:
         """Log-density of every vector under every component."""
-        return np.stack([_log_t(np, vectors, *part) for part in self._parts()], axis=-1)
+        freedom, size = np.asarray(self.freedom), vectors.shape[1]
+        constant = gammaln((freedom + size) / 2) - gammaln(freedom / 2) - size / 2 * np.log(freedom * np.pi)
+        volume = np.log(np.diagonal(self.factor, axis1=1, axis2=2)).sum(axis=1)
+        tails = (freedom + size) / 2 * np.log1p(self._squared_distances(vectors) / freedom)
+        return constant - volume - tails
+
+    def _squared_distances(self, vectors: Float[np.ndarray, "set number"]) -> Float[np.ndarray, "set component"]:
+        """Of every vector from every centre, in units of the component's scale."""
+        inverse = np.linalg.inv(self.factor)  # small and triangular: one product then serves all vectors
+        centres = np.einsum("kij,kj->ki", inverse, self.centre)
+        return np.stack(
+            [np.square(vectors @ one.T - at).sum(axis=1) for one, at in zip(inverse, centres, strict=True)], 1
+        )
 
     def log_density(self, vectors: Float[np.ndarray, "set number"]) -> Float[np.ndarray, " set"]:
         """Log-density of every vector."""
-        terms = self.component_log_densities(vectors) + np.log(self.share)
-        top = terms.max(axis=-1, keepdims=True)
-        return top[:, 0] + np.log(np.exp(terms - top).sum(axis=-1))
-
-    def _parts(self):
-        return zip(self.centre, self.factor, self.freedom, strict=True)
+        return logsumexp(self.component_log_densities(vectors) + np.log(self.share), axis=1)
 
     def refitted(
         self, vectors: Float[np.ndarray, "set number"], weights: Float[np.ndarray, " set"], least_share: float
@@ -79,58 +89,59 @@ class Mixture:
         No component falls below `least_share`: one that looks empty may only have been looked at too seldom.
         """
         weights = weights / weights.sum()
-        overall = _covariance(vectors, weights, weights @ vectors)
-        mixture = self
+        overall, mixture, size = np.diag(_covariance(vectors, weights, weights @ vectors)), self, vectors.shape[1]
         for _ in range(SWEEPS):
             log_part = mixture.component_log_densities(vectors) + np.log(mixture.share)
-            log_part -= log_part.max(axis=1, keepdims=True)
-            part = np.exp(log_part)
+            part = np.exp(log_part - log_part.max(axis=1, keepdims=True))
             part *= (weights / part.sum(axis=1))[:, None]
-            centres, scales = [], []
-            for k, (centre, factor, freedom) in enumerate(mixture._parts()):
-                away = np.linalg.solve(factor, (vectors - centre).T)
-                # How much a Student-t counts a point far out, and then its own weight.
-                near = (freedom + len(centre)) / (freedom + np.sum(away**2, axis=0))
-                share = part[:, k].sum()
-                held = 1 / np.sum((part[:, k] / share) ** 2) if share > 0 else 0.0  # draws' worth
-                if held < 2 * len(centre):
-                    centres.append(centre)
-                    scales.append(mixture.scale[k])
-                    continue
-                pull = part[:, k] * near
-                middle = pull @ vectors / pull.sum()
-                spread = (vectors - middle).T @ ((vectors - middle) * pull[:, None]) / share
-                kept = PRIOR_DRAWS / (PRIOR_DRAWS + held)
-                centres.append(middle)
-                scales.append((1 - kept) * spread + kept * _like(overall, spread))
-            share = np.maximum(part.sum(axis=0), least_share)
-            mixture = Mixture.of(share, np.stack(centres), np.stack(scales), mixture.freedom)
+            share = part.sum(axis=0)
+            # Draws' worth of each component, and how much a Student-t counts a point far out.
+            held = np.square(share) / np.maximum(np.square(part).sum(axis=0), 1e-300)
+            pull = part * ((mixture.freedom + size) / (mixture.freedom + mixture._squared_distances(vectors)))
+            centres, scales = np.array(mixture.centre), mixture.scale.copy()
+            for k in np.nonzero(held >= 2 * size)[0]:  # the others stay as they are: too few draws to tell
+                centres[k] = pull[:, k] @ vectors / pull[:, k].sum()
+                spread = _covariance(vectors, pull[:, k] / share[k], centres[k])
+                kept = PRIOR_DRAWS / (PRIOR_DRAWS + held[k])
+                alone = np.diag(np.maximum(np.diag(spread), 1e-6 * overall))
+                scales[k] = (1 - kept) * spread + kept * alone
+            mixture = Mixture.of(np.maximum(share, least_share), centres, scales, mixture.freedom)
         return mixture
-
-
-def _like(overall: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """The diagonal of `spread`, never quite zero: what a component with few draws is shrunk towards."""
-    return np.diag(np.maximum(np.diag(spread), 1e-6 * np.diag(overall)))
 
 
 def _covariance(vectors: np.ndarray, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
     return (vectors - centre).T @ ((vectors - centre) * weights[:, None])
 
 
-def _log_t(xp, vectors, centre, factor, freedom):
-    """Log-density of a multivariate Student-t; `xp` is NumPy or JAX's."""
-    size = centre.shape[-1]
-    if xp is np:
-        from scipy.linalg import solve_triangular
-        from scipy.special import gammaln as log_gamma
-
-        away = solve_triangular(factor, (vectors - centre).T, lower=True)
-    else:
-        log_gamma = gammaln
-        away = jax.scipy.linalg.solve_triangular(factor, (vectors - centre).T, lower=True)
-    constant = log_gamma((freedom + size) / 2) - log_gamma(freedom / 2) - size / 2 * xp.log(freedom * xp.pi)
-    volume = xp.sum(xp.log(xp.diagonal(factor)))
-    return constant - volume - (freedom + size) / 2 * xp.log1p(xp.sum(away**2, axis=0) / freedom)
+def seeded(
+    vectors: Float[np.ndarray, "set number"], weights: Float[np.ndarray, " set"], count: int, rng: np.random.Generator
+) -> Mixture:
+    """A first mixture for weighted vectors: centres far from each other (k-means++), and the spread around each."""
+    middle = weights @ vectors
+    overall = _covariance(vectors, weights, middle) + SMALLEST_SPREAD**2 * np.eye(vectors.shape[1])
+    whitened = np.linalg.solve(np.linalg.cholesky(overall), (vectors - middle).T).T
+    away = np.full((count, len(vectors)), np.inf)
+    for k in range(count):
+        chance = weights if k == 0 else weights * away[:k].min(axis=0)
+        if not chance.sum() > 0:
+            break
+        centre = whitened[rng.choice(len(vectors), p=chance / chance.sum())]
+        away[k] = np.square(whitened - centre).sum(axis=1)
+    nearest = away.argmin(axis=0)
+    parts = []
+    for k in range(count):
+        mine = nearest == k
+        share = weights[mine].sum()
+        if share < 1e-4:
+            continue
+        weight = weights[mine] / share
+        held = 1 / np.square(weight).sum()
+        centre = weight @ vectors[mine]
+        spread = _covariance(vectors[mine], weight, centre)
+        kept = PRIOR_DRAWS / (PRIOR_DRAWS + held)
+        parts.append((share, centre, (1 - kept) * spread + kept * overall / count ** (2 / vectors.shape[1])))
+    share, centre, scale = (np.array(it) for it in zip(*parts, strict=True))
+    return Mixture.of(np.maximum(share, LEAST_SEEDED_SHARE), centre, scale, DEGREES_OF_FREEDOM)
 
 
 # --- for use inside compiled functions -----------------------------------------------------------------------------
@@ -148,9 +159,14 @@ def draw_from(mixture: Mixture, key) -> Float[Array, " number"]:
 
 def log_density_at(mixture: Mixture, vector: Float[Array, " number"]) -> Float[Array, ""]:
     """`Mixture.log_density` of one vector, inside a compiled function."""
-    parts = (mixture.centre, mixture.factor, mixture.freedom)
-    terms = jax.vmap(lambda *part: _log_t(jnp, vector[None], *part)[0])(*map(jnp.asarray, parts))
-    return logsumexp(terms + jnp.log(jnp.asarray(mixture.share)))
+    share, centre, factor, freedom = map(jnp.asarray, (mixture.share, mixture.centre, mixture.factor, mixture.freedom))
+    size = centre.shape[-1]
+    away = jax.vmap(lambda one, at: jax.scipy.linalg.solve_triangular(one, vector - at, lower=True))(factor, centre)
+    gamma = jax.scipy.special.gammaln
+    constant = gamma((freedom + size) / 2) - gamma(freedom / 2) - size / 2 * jnp.log(freedom * jnp.pi)
+    volume = jnp.log(jnp.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+    tails = (freedom + size) / 2 * jnp.log1p(jnp.square(away).sum(axis=1) / freedom)
+    return jax.scipy.special.logsumexp(constant - volume - tails + jnp.log(share))
 
 
 jax.tree_util.register_dataclass(Mixture, data_fields=["share", "centre", "factor", "freedom"], meta_fields=[])

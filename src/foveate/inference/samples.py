@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from foveate.inference.modes import Modes
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -45,4 +47,5 @@ class Samples:
     evaluations: int  # of the density; a gradient counts as one
     weighted: Weighted | None = None  # the draws behind `real`, where those were resampled
     log_evidence_nats: tuple[float, float] | None = None  # estimate and standard error
+    modes: Modes | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)  # whatever else is worth keeping; JSON can hold it

@@ -1,80 +1,29 @@
-"""Where samplers start: draws from the prior or from a mixture, on the real line and finite."""
+"""Dispersed starts: draws from the prior, cut to what the grid can tell apart."""
 
-import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float, Key, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
-from foveate.data.grid import Grid
-from foveate.errors import InputError
-from foveate.inference.mixture import Mixture
 from foveate.inference.target import Target
-from foveate.model.history import Array
-from foveate.model.model import Model
-from foveate.model.packing import size_above
 from foveate.model.priors import PositivePrior
-
-# Draws are cut to this range: exp(700) is near the end of double precision. The priors in use put less than 1e-60 of
-# their mass outside, and what lies there has no finite likelihood.
-FURTHEST_DRAW = 700.0
+from foveate.precision import double_precision
 
 
-def check_count(name: str, value: int, least: int) -> None:
-    """Refuse what is not a whole number, or too small a one."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} = {value!r}: give a whole number, {least} or more.")
+@double_precision
+def dispersed_starts(target: Target, key: PRNGKeyArray, count: int) -> Float[np.ndarray, "start number"]:
+    """Vectors to start from, drawn from the prior, but every other one with its variances anywhere.
 
-
-@eqx.filter_jit
-def _prior_draws(model: Model, keys: Key[Array, " draw"]) -> Float[Array, "draw number"]:
-    return jax.vmap(lambda key: model.draw_from_prior(key).to_real())(keys)
-
-
-def prior_draws(target: Target, key: PRNGKeyArray, count: int) -> Float[np.ndarray, "draw number"]:
-    """Independent draws from the prior, cut to where double precision ends."""
-    draws = np.asarray(_prior_draws(target.model, jax.random.split(key, count)))
-    return np.clip(draws, -FURTHEST_DRAW, FURTHEST_DRAW)
-
-
-def dispersed_starts(target: Target, key: PRNGKeyArray, count: int) -> Float[np.ndarray, "draw number"]:
-    """Draws from the prior with variances between those of a cell and of the picture, where data can tell of them."""
-    least, most = _ranges(target.model, target.steps.grid)
-    return np.clip(prior_draws(target, key, count), least, most)
-
-
-def _ranges(model: Model, grid: Grid) -> tuple[Float[np.ndarray, " number"], Float[np.ndarray, " number"]]:
-    cell = 2 * np.log(grid.cell_deg)
-    whole = 2 * np.log([grid.extent.height_deg, grid.extent.width_deg])
-    least, most = [], []
-    for name, value in model.parameters.items():
-        if not isinstance(model.priors[name], PositivePrior):
-            bounds = np.broadcast_to([[-FURTHEST_DRAW], [FURTHEST_DRAW]], (2, np.size(value)))
-        elif np.ndim(value):
-            bounds = np.stack([cell, whole])
-        else:
-            bounds = np.array([[cell.min()], [whole.max()]])
-        least.append(bounds[0])
-        most.append(bounds[1])
-    return np.concatenate(least), np.concatenate(most)
-
-
-def spread_over(mixture: Mixture, key: PRNGKeyArray, count: int) -> Float[np.ndarray, "draw number"]:
-    """One draw from each of the components in turn, those with the largest share first."""
-    rng = generator(key)
-    order = np.argsort(-np.asarray(mixture.share), kind="stable")
-    parts = [order[index % len(order)] for index in range(count)]
-    scale, centre, freedom = mixture.scale, np.asarray(mixture.centre), np.asarray(mixture.freedom)
-    alone = (Mixture.of(np.ones(1), centre[[part]], scale[[part]], freedom[[part]]) for part in parts)
-    return np.concatenate([one.sample(1, rng) for one in alone])
-
-
-def generator(key: PRNGKeyArray) -> np.random.Generator:
-    """NumPy's generator seeded with a key: for the parts that run outside compiled functions."""
-    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
-
-
-def padded(mixture: Mixture) -> Mixture:
-    """The same mixture with components of no share, up to a common number: one compilation serves several."""
-    missing = size_above(len(mixture.share)) - len(mixture.share)
-    share, *rest = (np.asarray(leaf) for leaf in jax.tree.leaves(mixture))
-    return Mixture(np.append(share, np.zeros(missing)), *(np.concatenate([r, r[:1].repeat(missing, 0)]) for r in rest))
+    Positive parameters are variances in deg^2. Anywhere is between the square of a cell and that of half the picture:
+    published priors lie far from what the data say, and what they deem unlikely may hold all the mass. Beyond a cell
+    and the picture the likelihood is flat; draws of heavy-tailed priors out there are moved to the nearest end.
+    """
+    draws = np.stack([np.asarray(target.model.draw_from_prior(k).to_real()) for k in jax.random.split(key, count)])
+    grid, rng = target.steps.grid, np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    least, most = np.square(min(grid.cell_deg)), np.square(max(grid.extent.height_deg, grid.extent.width_deg))
+    first = 0
+    for name, value in target.model.parameters.items():
+        numbers = slice(first, first := first + int(np.size(value)))
+        if isinstance(target.model.priors[name], PositivePrior):
+            draws[:, numbers] = np.clip(draws[:, numbers], np.log(least), np.log(most))
+            draws[1::2, numbers] = rng.uniform(np.log(least), np.log(most / 4), draws[1::2, numbers].shape)
+    return draws

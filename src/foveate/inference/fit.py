@@ -1,0 +1,174 @@
+"""Fit a model: from scan paths to a posterior per observer."""
+
+import platform
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from importlib.metadata import version
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from foveate.data.dataset import Dataset
+from foveate.errors import InputError, some_of
+from foveate.inference.diagnosis import diagnose
+from foveate.inference.gibbs import gibbs
+from foveate.inference.importance import importance
+from foveate.inference.modes import find_modes
+from foveate.inference.nuts import nuts
+from foveate.inference.posterior import Posterior
+from foveate.inference.proposal import learn_proposal
+from foveate.inference.samples import Progress, Report, Samples, silent
+from foveate.inference.smc import tempered
+from foveate.inference.target import Target
+from foveate.model.model import Model
+from foveate.precision import check_key, double_precision
+from foveate.threads import cores
+
+Sampler = Literal["auto", "importance", "nuts", "gibbs", "smc"]
+SAMPLERS: tuple[str, ...] = ("auto", "importance", "nuts", "gibbs", "smc")
+
+# With more numbers than this a mixture cannot be learnt from draws any more, and NUTS does better.
+FEW_NUMBERS = 10
+
+
+@double_precision
+def fit(
+    model: Model,
+    data: Dataset,
+    key: PRNGKeyArray,
+    *,
+    sampler: Sampler = "auto",
+    threads: int | None = None,
+    report: Report = silent,
+    **settings: Any,
+) -> Posterior:
+    """The posterior of a model's parameters given the scan paths of one observer.
+
+    `sampler` "auto" is importance sampling for up to ten numbers and NUTS beyond; `settings` go to the sampler (draws,
+    chains or replicates, warmup ...). The same key gives the same numbers to the last bit, on any number of `threads`
+    (None: one per core). Data of several observers: `fit_each`.
+    """
+    check_key(key)
+    _check(model, data, sampler)
+    if len(data.paths.observers) != 1:
+        raise InputError(
+            f"the data hold {len(data.paths.observers)} observers: fit_each fits each of them, and "
+            "data.select(observers=[...]) picks one."
+        )
+    started = time.perf_counter()
+    report(Progress("preparing", 0, 1))
+    target = Target.of(model, data)
+    samples = draw(target, key, sampler, threads or cores(), report, settings)
+    provenance = {
+        "key": np.asarray(jax.random.key_data(key)).ravel().tolist(),
+        "data": data.fingerprint(),
+        "steps": target.steps.count,
+        "pictures": len(data.paths.pictures),
+        "grid": list(data.maps.grid.shape),
+        "seconds": round(time.perf_counter() - started, 3),
+        "versions": {name: version(name) for name in ("foveate", "jax", "blackjax", "numpy", "arviz-stats")},
+        "machine": f"{platform.machine()} {platform.system()}, {jax.default_backend()}",
+    }
+    observer = data.paths.observers[0]
+    return Posterior(model, observer, samples, diagnose(model.labels, samples), provenance)
+
+
+def draw(
+    target: Target, key: PRNGKeyArray, sampler: str, threads: int, report: Report, settings: dict[str, Any]
+) -> Samples:
+    """Draws of a target by the sampler of this name."""
+    if target.size == 0:
+        raise InputError(f"model {target.model.name!r} has no parameters: there is nothing to fit.")
+    chosen = sampler if sampler != "auto" else "importance" if target.size <= FEW_NUMBERS else "nuts"
+    try:
+        if chosen == "importance":
+            return importance(target, key, threads=threads, report=report, **settings)
+        if chosen == "gibbs":
+            return gibbs(target, key, report=report, **settings)
+        if chosen == "smc":
+            return tempered(target, key, report=report, **settings)
+        return _nuts_between_modes(target, key, threads, report, settings)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        unknown = str(error).split("'")[1]
+        raise InputError(f"the {chosen} sampler has no setting {unknown!r}.") from error
+
+
+def _nuts_between_modes(
+    target: Target, key: PRNGKeyArray, threads: int, report: Report, settings: dict[str, Any]
+) -> Samples:
+    """NUTS with moves between modes; the proposal behind them is learnt first where there are few numbers."""
+    for_proposal, for_chains = jax.random.split(key)
+    if target.size > FEW_NUMBERS:
+        return nuts(target, for_chains, report=report, **settings)
+    proposal = learn_proposal(target, for_proposal, report, threads)
+    found = nuts(target, for_chains, mixture=proposal.mixture, report=report, **settings)
+    modes = find_modes(target, found.real, np.zeros(found.real.shape[:2]), proposal.mixture)
+    evaluations = found.evaluations + proposal.evaluations + modes.evaluations
+    return Samples(**(vars(found) | {"modes": modes, "evaluations": evaluations}))
+
+
+def _check(model: Any, data: Any, sampler: str) -> None:
+    if not isinstance(model, Model):
+        raise InputError(f"model is a {type(model).__name__}: give a Model, such as foveate.named_model('full').")
+    if not isinstance(data, Dataset):
+        raise InputError(f"data is a {type(data).__name__}: give a Dataset, Dataset(paths, maps).")
+    if sampler not in SAMPLERS:
+        raise InputError(f"sampler = {sampler!r}: there are {some_of(list(SAMPLERS))}.")
+
+
+# --- many observers ------------------------------------------------------------------------------------------------
+
+
+def observer_key(key: PRNGKeyArray, observer: int | str) -> PRNGKeyArray:
+    """The key of one observer's fit: it depends on the observer's name alone, not on who else is fitted."""
+    return jax.random.fold_in(key, zlib.crc32(str(observer).encode()))
+
+
+def fit_each(
+    model: Model,
+    data: Dataset,
+    key: PRNGKeyArray,
+    *,
+    observers: Iterable | None = None,
+    sampler: Sampler = "auto",
+    workers: int | None = None,
+    report: Callable[[Any, Progress], None] | None = None,
+    **settings: Any,
+) -> Iterator[Posterior]:
+    """The posterior of every observer (None: all in the data), each as soon as it is there, on several cores.
+
+    Which observers are fitted together, in which order and on how many `workers` (None: one per core) changes nothing.
+    `report(observer, progress)` is called from the workers; an exception that it raises stops them all.
+    """
+    check_key(key)
+    _check(model, data, sampler)
+    chosen = list(data.paths.observers if observers is None else observers)
+    parts = [(observer, data.select(observers=[observer])) for observer in chosen]  # refuses unknown ones at once
+    stop = False
+
+    def one(observer: Any, part: Dataset) -> Posterior:
+        def told(progress: Progress) -> None:
+            if stop:
+                raise KeyboardInterrupt
+            if report is not None:
+                report(observer, progress)
+
+        return fit(model, part, observer_key(key, observer), sampler=sampler, threads=1, report=told, **settings)
+
+    with ThreadPoolExecutor(workers or cores()) as pool:
+        waiting = {pool.submit(one, *part) for part in parts}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield future.result()
+        finally:
+            stop = True
+            for future in waiting:
+                future.cancel()

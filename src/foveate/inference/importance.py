@@ -1,0 +1,128 @@
+"""Adaptive importance sampling of the marginal posterior: the default where there are few parameters.
+
+A proposal is learnt (`proposal.py`) and then frozen. Independent replicates are drawn from it, so weights are exact,
+the evidence is estimated without bias, and Monte Carlo errors follow from the weights. Where the weights are too uneven
+to be trusted (Pareto k-hat, effective draws), the draws go into the proposal and it is tried again; in the end tempered
+SMC takes over, from the same proposal.
+"""
+
+import jax
+import numpy as np
+from arviz_stats.base import array_stats
+from jaxtyping import Float, PRNGKeyArray
+from scipy.special import logsumexp
+
+from foveate.errors import InputError
+from foveate.inference.modes import find_modes
+from foveate.inference.proposal import effective, learn_more, learn_proposal
+from foveate.inference.samples import Progress, Report, Samples, Weighted, silent
+from foveate.inference.smc import tempered
+from foveate.inference.target import GROUP, Target, log_densities
+from foveate.precision import check_key, double_precision
+
+MOST_TRUSTED_K = 0.7  # Pareto k-hat above which importance sampling is not reliable (Vehtari et al.)
+ATTEMPTS = 3
+# Effective draws to aim for in each replicate, and the draws that it may take.
+EFFECTIVE_DRAWS, FEWEST_DRAWS, MOST_DRAWS = 600, 1024, 4096
+
+
+def pareto_k(log_weight: Float[np.ndarray, " draw"]) -> float:
+    """Pareto k-hat of importance weights: how heavy their tail is."""
+    finite = log_weight[np.isfinite(log_weight)]
+    with np.errstate(all="ignore"):  # tails of equal weights divide by zero on the way to k = 0
+        found = float(array_stats.psislw(-finite)[1])
+    return found if np.isfinite(found) else 0.0
+
+
+def log_evidence(log_weight: Float[np.ndarray, "replicate draw"]) -> tuple[float, float]:
+    """Log of the mean weight, and its standard error from the spread of the weights."""
+    flat = log_weight.ravel()
+    value = float(logsumexp(flat) - np.log(flat.size))
+    return value, float(np.std(np.exp(flat - value), ddof=1) / np.sqrt(flat.size))
+
+
+@double_precision
+def importance(
+    target: Target,
+    key: PRNGKeyArray,
+    *,
+    replicates: int = 4,
+    draws: int = 1000,
+    threads: int = 1,
+    report: Report = silent,
+) -> Samples:
+    """Draws of the posterior by adaptive importance sampling: `draws` equally weighted ones from each replicate."""
+    check_key(key)
+    if replicates < 2 or draws < 4:
+        raise InputError(f"replicates = {replicates}, draws = {draws}: at least 2 replicates of 4 draws are needed.")
+    for_proposal, for_draws, for_smc = jax.random.split(key, 3)
+    proposal = learn_proposal(target, for_proposal, report, threads)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(for_draws)))
+    settings = {"replicates": replicates, "draws": draws}
+    mixture, efficiency, evaluations = proposal.mixture, proposal.efficiency, proposal.evaluations
+    for attempt in range(ATTEMPTS):
+        count = int(np.clip(EFFECTIVE_DRAWS / max(efficiency, 1e-3), FEWEST_DRAWS, MOST_DRAWS)) // GROUP * GROUP
+        real, log_weight = [], []
+        for replicate in range(replicates):
+            vectors = mixture.sample(count, rng)
+            log_density = log_densities(target, vectors, threads=threads)
+            proposal.record.add(mixture, vectors, log_density)
+            real.append(vectors)
+            log_weight.append(log_density - mixture.log_density(vectors))
+            report(Progress("drawing", replicate + 1, replicates))
+        weighted = Weighted(np.stack(real), np.stack(log_weight))
+        evaluations += replicates * count
+        k = pareto_k(weighted.log_weight.ravel())
+        if k <= MOST_TRUSTED_K and effective(weighted.log_weight.ravel()) >= 0.6 * EFFECTIVE_DRAWS * replicates:
+            break
+        if attempt + 1 < ATTEMPTS:
+            before = len(proposal.record.vectors)
+            mixture, efficiency = learn_more(target, proposal.record, rng, report, threads)
+            evaluations += len(proposal.record.vectors) - before
+    facts = {
+        "pareto_k": k,
+        "attempts": attempt + 1,
+        "efficiency": effective(weighted.log_weight.ravel()) / weighted.log_weight.size,
+        "exploration_log_evidence_nats": list(proposal.exploration_log_evidence_nats),
+    }
+    if k > MOST_TRUSTED_K:
+        return _by_smc(target, for_smc, mixture, replicates, draws, settings, facts, evaluations, report)
+    modes = find_modes(target, weighted.real, weighted.log_weight, mixture)
+    chosen = [_resample(weight, draws, rng) for weight in weighted.log_weight]
+    return Samples(
+        real=np.stack([vectors[rows] for vectors, rows in zip(weighted.real, chosen, strict=True)]),
+        sampler="importance",
+        settings=settings,
+        statistics={
+            "log_weight": np.stack([w[rows] for w, rows in zip(weighted.log_weight, chosen, strict=True)]),
+        },
+        evaluations=evaluations + modes.evaluations,
+        weighted=weighted,
+        log_evidence_nats=log_evidence(weighted.log_weight),
+        modes=modes,
+        facts=facts,
+    )
+
+
+def _resample(log_weight: Float[np.ndarray, " draw"], count: int, rng: np.random.Generator) -> np.ndarray:
+    """Indices of `count` draws with equal weights, systematically, in an order that means nothing."""
+    weight = np.exp(log_weight - log_weight.max())
+    points = (np.arange(count) + rng.random()) / count
+    rows = np.searchsorted(np.cumsum(weight / weight.sum()), points).clip(max=len(weight) - 1)
+    return rng.permutation(rows)
+
+
+def _by_smc(target, key, mixture, replicates, draws, settings, facts, evaluations, report) -> Samples:
+    """The draws of tempered SMC from the proposal, where importance sampling does not trust its own."""
+    found = tempered(target, key, particles=draws, replicates=replicates, start=mixture, report=report)
+    modes = find_modes(target, found.real, np.zeros(found.real.shape[:2]), mixture)
+    return Samples(
+        real=found.real,
+        sampler="smc",
+        settings=settings | dict(found.settings) | {"instead_of": "importance"},
+        statistics=found.statistics,
+        evaluations=evaluations + found.evaluations + modes.evaluations,
+        log_evidence_nats=found.log_evidence_nats,
+        modes=modes,
+        facts=facts | dict(found.facts),
+    )

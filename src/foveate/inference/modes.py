@@ -1,0 +1,84 @@
+"""Modes of a posterior: regions that a walk can only leave through a valley, and the mass in each.
+
+The density of real observers is rough, so every component of a mixture has small tops of its own. Two components belong
+to one mode if the density on the straight line between their best draws nowhere falls far below both; components are
+joined through others too, so a curved ridge is one mode.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import logsumexp
+
+from foveate.inference.mixture import Mixture
+from foveate.inference.target import GROUP, Target, log_densities
+
+# A valley separates two modes if it is this much lower than the lower of their tops: a chain then crosses it
+# less than once in a hundred steps.
+VALLEY_NATS = 4.0
+POINTS = 15  # on the line between two tops
+SMALLEST_MASS = 1e-3  # components with less are no mode of their own
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """The modes of a posterior, the largest first; draws in components too small to tell belong to none (-1)."""
+
+    top: Float[np.ndarray, "mode number"]  # the best draw of each, on the real line
+    log_density: Float[np.ndarray, " mode"]
+    mass: Float[np.ndarray, " mode"]
+    mass_error: Float[np.ndarray, " mode"]  # Monte Carlo standard error
+    label: Int[np.ndarray, "replicate draw"]  # mode of every draw that it was worked out from
+    evaluations: int
+
+
+def find_modes(
+    target: Target,
+    real: Float[np.ndarray, "replicate draw number"],
+    log_weight: Float[np.ndarray, "replicate draw"],
+    mixture: Mixture,
+) -> Modes:
+    """The modes among weighted draws; `mixture` is one that covers them."""
+    vectors, flat = real.reshape(-1, real.shape[-1]), log_weight.ravel()
+    weight = np.exp(flat - logsumexp(flat))
+    component = (mixture.component_log_densities(vectors) + np.log(mixture.share)).argmax(axis=1)
+    counts = np.bincount(component, weights=weight, minlength=len(mixture.share))
+    kept = np.nonzero(counts >= SMALLEST_MASS)[0]
+    kept = kept[np.argsort(-counts[kept])]
+    # The best of the draws that importance favours most; found among few candidates, so that it costs little.
+    candidates = [np.nonzero(component == k)[0] for k in kept]
+    density_of_proposal = mixture.log_density(vectors)
+    tops = np.array([mine[np.argmax(flat[mine] + density_of_proposal[mine])] for mine in candidates])
+    values = log_densities(target, vectors[tops])
+    evaluations = len(tops)
+    family = np.arange(len(kept))
+    along = np.linspace(0, 1, POINTS + 2)[1:-1, None]
+    distance = np.sqrt(np.square((vectors[tops][:, None] - vectors[tops][None]) / vectors.std(axis=0)).sum(axis=2))
+    pairs = sorted((distance[i, j], i, j) for i in range(len(kept)) for j in range(i))
+    for _, i, j in pairs:
+        if family[i] == family[j]:
+            continue
+        line = log_densities(target, vectors[tops[i]] * (1 - along) + vectors[tops[j]] * along)
+        evaluations += GROUP
+        if line.min() > min(values[i], values[j]) - VALLEY_NATS:
+            family[family == family[i]] = family[j]
+    label = np.full(len(vectors), -1)
+    for place, k in enumerate(kept):
+        label[component == k] = family[place]
+    names, mass = np.unique(family), []
+    for name in names:
+        inside = (label == name).astype(float)
+        share = float(weight @ inside)
+        mass.append((share, float(np.sqrt(np.sum(np.square(weight * (inside - share)))))))
+    order = np.argsort([-share for share, _ in mass])
+    best = [max(np.nonzero(family == names[o])[0], key=lambda place: values[place]) for o in order]
+    renamed = {int(names[o]): rank for rank, o in enumerate(order)} | {-1: -1}
+    return Modes(
+        top=vectors[tops[best]],
+        log_density=values[best],
+        mass=np.array([mass[o][0] for o in order]),
+        mass_error=np.array([mass[o][1] for o in order]),
+        label=np.array([renamed[int(name)] for name in label]).reshape(log_weight.shape),
+        evaluations=evaluations,
+    )

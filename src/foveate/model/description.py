@@ -1,0 +1,61 @@
+"""A model in plain words and numbers, for files: which parts, which values, which priors; and back."""
+
+from dataclasses import fields
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from foveate.errors import InputError
+from foveate.model import choices, policies, priors
+from foveate.model.model import Model
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """The model as something that JSON can hold."""
+    return {
+        "name": model.name,
+        "policies": [_describe(policy) for policy in model.policies],
+        "choice": _describe(model.choice),
+        "priors": {name: _describe(prior) for name, prior in model.priors.items()},
+    }
+
+
+def _describe(part: eqx.Module) -> dict[str, Any]:
+    values = {field.name: getattr(part, field.name) for field in fields(part)}
+    return {"class": type(part).__name__} | {
+        name: np.asarray(value).tolist() if not isinstance(value, bool | str) else value
+        for name, value in values.items()
+    }
+
+
+def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
+    """The model that was described; classes of one's own are given in `parts`."""
+    known = {part.__name__: part for part in parts}
+    for module in (policies, choices, priors):
+        known |= {name: it for name, it in vars(module).items() if isinstance(it, type) and issubclass(it, eqx.Module)}
+
+    def build(part: dict[str, Any]) -> Any:
+        if part["class"] not in known:
+            raise InputError(
+                f"model {description['name']!r} has a part {part['class']!r} that foveate does not know: pass the "
+                "class as parts=(...,)."
+            )
+        return known[part["class"]](**{name: value for name, value in part.items() if name != "class"})
+
+    return Model(
+        tuple(build(part) for part in description["policies"]),
+        build(description["choice"]),
+        {name: build(prior) for name, prior in description["priors"].items()},
+        description["name"],
+    )
+
+
+def same_structure(model: Model, description: dict[str, Any]) -> bool:
+    """Whether the model has the parts and priors that are described, whatever its parameters' present values."""
+    return _without_values(describe(model)) == _without_values(description)
+
+
+def _without_values(description: dict[str, Any]) -> dict[str, Any]:
+    parts = [[part["class"] for part in description["policies"]], description["choice"]["class"]]
+    return {"name": description["name"], "parts": parts, "priors": description["priors"]}
