@@ -3,6 +3,8 @@
 Keys are fixed; a comparison with integration over a grid would raise a false alarm for one key in ten thousand.
 """
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -19,36 +21,40 @@ from small_problems import (
 )
 
 from foveate.errors import InputError
+from foveate.inference import smc
 from foveate.inference.mixture import Mixture
 from foveate.inference.samples import Samples
 from foveate.inference.smc import tempered
 from foveate.inference.target import Target, log_densities
 from foveate.model import catalogue
 from foveate.model.priors import InverseGamma
+from foveate.precision import double_precision
 
-REPLICATES = 8
+# Many and small: their means are what the tests compare, and few of them would tell little.
+REPLICATES, PARTICLES = 20, 250
 
 
 @pytest.fixture(scope="module")
 def from_prior():
-    return tempered(two_modes(), jax.random.key(1), particles=400, replicates=REPLICATES)
+    return tempered(two_modes(), jax.random.key(1), particles=PARTICLES, replicates=REPLICATES)
 
 
 def check_moments(found: Samples, answer: Answer) -> None:
     """Replicates are independent: their means are a sample whose expectation is known."""
+    middle = answer.mean(answer.points)
     for name, of in {
-        "first": lambda at: at[..., 0],
-        "second": lambda at: at[..., 1],
-        "first squared": lambda at: at[..., 0] ** 2,
-        "second squared": lambda at: at[..., 1] ** 2,
-        "product": lambda at: at[..., 0] * at[..., 1],
-        "sign": lambda at: np.sign(at[..., 0]),
+        "first": lambda away: away[..., 0],
+        "second": lambda away: away[..., 1],
+        "first squared": lambda away: away[..., 0] ** 2,
+        "second squared": lambda away: away[..., 1] ** 2,
+        "product": lambda away: away[..., 0] * away[..., 1],
+        "sign": lambda away: np.sign(away[..., 0] + middle[0]),
     }.items():
-        means, expected = of(found.real).mean(axis=1), float(answer.mean(of(answer.points)))
+        means, expected = of(found.real - middle).mean(axis=1), float(answer.mean(of(answer.points - middle)))
         if means.std() > 0:
             assert stats.ttest_1samp(means, expected).pvalue > FALSE_ALARM, name
         # And the error is small, else this says nothing: a tenth of the posterior's own spread.
-        spread = np.sqrt(answer.mean((of(answer.points) - expected) ** 2))
+        spread = np.sqrt(answer.mean((of(answer.points - middle) - expected) ** 2))
         assert abs(means.mean() - expected) < 0.1 * spread, name
 
 
@@ -60,7 +66,7 @@ def check_evidence(found: Samples, answer: Answer, most_error: float) -> None:
 
 
 def test_from_the_prior_moments_and_evidence_are_those_of_integration_over_a_grid():
-    found = tempered(one_mode(), jax.random.key(0), particles=400, replicates=REPLICATES)
+    found = tempered(one_mode(), jax.random.key(0), particles=PARTICLES, replicates=REPLICATES)
     check_moments(found, one_mode_answer())
     check_evidence(found, one_mode_answer(), 0.1)
 
@@ -71,10 +77,16 @@ def test_modes_have_their_right_proportions_and_the_evidence_is_that_of_both(fro
 
 
 def test_from_a_mixture_with_wrong_shares_it_is_the_same_posterior_at_fewer_evaluations(from_prior):
-    found = tempered(two_modes(), jax.random.key(2), particles=400, replicates=REPLICATES, start=both_modes(0.6))
+    found = tempered(two_modes(), jax.random.key(2), particles=PARTICLES, replicates=REPLICATES, start=both_modes(0.6))
     check_moments(found, two_modes_answer())
     check_evidence(found, two_modes_answer(), 0.05)
     assert found.evaluations < 0.8 * from_prior.evaluations
+
+
+def test_few_moves_are_made_up_for_by_resampling():
+    found = tempered(two_modes(), jax.random.key(5), particles=2 * PARTICLES, replicates=REPLICATES, moves=1)
+    check_moments(found, two_modes_answer())
+    check_evidence(found, two_modes_answer(), 0.1)
 
 
 def test_a_start_without_one_of_the_modes_misses_it():
@@ -83,6 +95,26 @@ def test_a_start_without_one_of_the_modes_misses_it():
     alone = Mixture.of(np.ones(1), centre[None], 0.2 * spread[None], 50.0)
     found = tempered(two_modes(), jax.random.key(3), particles=200, replicates=2, start=alone)
     assert (found.real[..., 0] > 0).all()
+
+
+@double_precision
+def test_moves_leave_the_posterior_as_it_is_whatever_they_propose_from():
+    """Independent draws of the posterior by brute force stay such draws, also with a proposal beside the mark."""
+    target, answer = two_modes(), two_modes_answer()
+    rng = np.random.default_rng(8)
+    places = answer.points[rng.choice(len(answer.points), 2000, p=answer.weight)]
+    places += rng.uniform(-0.5, 0.5, places.shape) * np.array([0.05, 0.4])  # anywhere in the grid's cell
+    proposal = smc._proposal(places, np.full(2000, 1 / 2000), rng)
+    beside = replace(proposal, centre=proposal.centre + np.array([0.3, 2.0]))
+    nowhere = smc.Particles(places, np.full(2000, -np.inf), np.full(2000, -np.inf))
+    held, _ = smc._moved(target, None, beside, nowhere, jax.random.key(6), 1.0, 0, lambda share: None)
+    moved, accepted = smc._moved(target, None, beside, held, jax.random.key(7), 1.0, 15, lambda share: None)
+    assert 0.1 < accepted.mean() < 0.9
+    assert (moved.real != places).any(axis=1).mean() > 0.9
+    middle = answer.mean(answer.points)
+    for of in (lambda away: away, np.square, np.sign):
+        expected = answer.mean(of(answer.points - middle))
+        assert stats.ttest_1samp(of(moved.real - middle), expected).pvalue.min() > FALSE_ALARM
 
 
 def test_same_key_same_bits_and_replicates_are_independent():
@@ -94,14 +126,14 @@ def test_same_key_same_bits_and_replicates_are_independent():
 
 
 def test_what_it_tells_of_itself(from_prior):
-    assert from_prior.real.shape == (REPLICATES, 400, 2)
+    assert from_prior.real.shape == (REPLICATES, PARTICLES, 2)
     expected = log_densities(two_modes(), from_prior.real[3, :40])
     np.testing.assert_allclose(from_prior.statistics["lp"][3, :40], expected, rtol=1e-12)
     for temperatures in from_prior.facts["temperatures"]:
         assert (np.diff(temperatures) > 0).all()
         assert temperatures[-1] == 1
     taken = sum(len(temperatures) for temperatures in from_prior.facts["temperatures"])
-    assert from_prior.evaluations == 400 * (REPLICATES + 4 * taken)
+    assert from_prior.evaluations == PARTICLES * (REPLICATES + 4 * taken)
     evidences = np.array(from_prior.facts["log_evidence_nats"])
     assert from_prior.log_evidence_nats[0] == pytest.approx(np.log(np.exp(evidences).mean()))
     assert from_prior.log_evidence_nats[1] == pytest.approx(evidences.std(ddof=1) / np.sqrt(REPLICATES), rel=0.3)
