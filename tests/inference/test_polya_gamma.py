@@ -124,21 +124,21 @@ def test_any_shape_and_any_sign_and_the_same_key_the_same_draws():
     assert draws.shape == c.shape
     assert draws.dtype == np.float64
     assert isinstance(draws, np.ndarray)
-    np.testing.assert_array_equal(draws, polya_gamma(key, c))
     np.testing.assert_array_equal(draws, polya_gamma(key, -c))
+    assert not np.isin(draws, polya_gamma(jax.random.key(1), c)).any()
     assert polya_gamma(key, np.zeros(())).shape == ()
-    assert not np.array_equal(draws, polya_gamma(jax.random.key(1), c))
 
 
 def test_elements_are_independent_of_each_other():
-    draws = polya_gamma(jax.random.key(5), np.full((2, DRAWS), 1.0))
-    for one, other in ((draws[0], draws[1]), (draws[0, :-1], draws[0, 1:])):
-        assert abs(np.corrcoef(one, other)[0, 1]) < stats.norm.isf(LEAST / 2) / np.sqrt(DRAWS)
+    draws = polya_gamma(jax.random.key(5), np.full(DRAWS, 1.0))
+    for lag in (1, DRAWS // 2):
+        one, other = draws[:-lag], draws[lag:]
+        assert abs(np.corrcoef(one, other)[0, 1]) < stats.norm.isf(LEAST / 2) / np.sqrt(len(one))
 
 
 @pytest.mark.parametrize("c", [300.0, -800.0, 1e4])
 def test_far_out_the_draws_are_finite_and_near_their_mean(c):
-    draws = polya_gamma(jax.random.key(6), np.full(1000, c))
+    draws = polya_gamma(jax.random.key(6), np.full(DRAWS, c))
     assert np.isfinite(draws).all()
     assert (draws > 0).all()
     assert p_of_mean(draws, 1 / (2 * abs(c))) > LEAST
