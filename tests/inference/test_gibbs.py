@@ -234,6 +234,13 @@ def test_settings_that_make_no_sense_are_named(ann, settings, message, unchecked
         gibbs(ann, KEY, **settings)
 
 
+def test_a_start_without_density_is_named(ann):
+    starts = np.zeros((2, 5))
+    starts[1, 0] = 800.0  # a variance beyond double precision
+    with pytest.raises(InputError, match="chain 1 starts where the posterior density is not finite"):
+        gibbs(ann, KEY, chains=2, warmup=20, draws=1, starts=starts)
+
+
 def test_a_seed_is_no_key(ann, unchecked_types):
     with pytest.raises(InputError, match="make one from a seed"):
         gibbs(ann, 3)

@@ -120,6 +120,8 @@ def _run(
         stage = Stage(*(part[first : first + BLOCK] for part in stages))
         state, block = sweeps(target, key, state, stage, np.asarray(first), scheme)
         blocks.append(jax.tree.map(np.asarray, block))
+        if not np.isfinite(blocks[0].lp[0]):
+            raise InputError(f"chain {chain} starts where the posterior density is not finite; give it another start.")
         told(chain, first + BLOCK - 1, blocks[-1])
     return jax.tree.map(lambda *parts: np.concatenate(parts)[1 : asked + 1], *blocks), state.tuning
 
