@@ -236,7 +236,7 @@ def test_settings_that_make_no_sense_are_named(ann, settings, message, unchecked
 
 def test_a_start_without_density_is_named(ann):
     starts = np.zeros((2, 5))
-    starts[1, 0] = 800.0  # a variance beyond double precision
+    starts[1, 0] = -800.0  # a variance that is zero in double precision
     with pytest.raises(InputError, match="chain 1 starts where the posterior density is not finite"):
         gibbs(ann, KEY, chains=2, warmup=20, draws=1, starts=starts)
 
