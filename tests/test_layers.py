@@ -16,8 +16,10 @@ LAYERS = [
     {"model"},
     {"inference"},
     {"simulation"},
+    {"execution"},
     {"example", "evaluate", "figures"},
     {"demo"},
+    {"commands"},
     {"cli"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

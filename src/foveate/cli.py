@@ -1,20 +1,20 @@
-"""The command line: parses, calls, prints. Heavy imports stay inside the commands, so that help is instant."""
+"""The command line: registers the commands and turns a user's mistake into one line.
 
-import json
+Heavy imports stay inside the commands, so that help is instant.
+"""
+
+import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from foveate.commands import demo, diagnose, fit
+from foveate.commands.messages import INTERRUPTED, MISTAKE, say
 from foveate.errors import InputError
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from foveate.demo import DemoResult, Notify
-
-MISTAKE, INTERRUPTED = 2, 130  # exit codes
+# NumPy's matrix products are small here: threads of their own make them slower, many times so on a busy machine.
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 # Newer releases of Typer bring their own copy of click, older ones use an installed one: found through Typer itself.
 UsageMistake: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -30,26 +30,19 @@ app = typer.Typer(
 
 def main() -> None:
     """The program. A user's mistake is one line on standard error and exit code 2."""
+    for variable in ONE_THREAD:  # read when NumPy is imported, which no command has done yet
+        os.environ.setdefault(variable, "1")
     try:
         code = app(standalone_mode=False)
     except InputError as error:
-        code = _say(str(error), MISTAKE)
+        code = say(str(error), MISTAKE)
     except UsageMistake as error:
         # Without a command the help was shown already, and there is nothing more to say.
         message = error.format_message()  # type: ignore[attr-defined]
-        code = MISTAKE if not message else _say(f"{message.rstrip('.')}; see foveate --help.", MISTAKE)
+        code = MISTAKE if not message else say(f"{message.rstrip('.')}; see foveate --help.", MISTAKE)
     except (KeyboardInterrupt, typer.Abort):
-        code = _say_interrupted()
+        code = say("interrupted; run the same command again to start over.", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _say(message: str, code: int) -> int:
-    print(f"foveate: {' '.join(message.split())}", file=sys.stderr)
-    return code
-
-
-def _say_interrupted() -> int:
-    return _say("interrupted; run the same command again to start over.", INTERRUPTED)
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,98 +62,5 @@ def _foveate(
     pass
 
 
-@app.command(
-    help="Run the main job on built-in example data: make the data, simulate scan paths with the full model, fit the "
-    "five published models to each observer, score them on held-out pictures, draw maps, a scan path, densities and "
-    "the ranking. Takes about a minute. Files of an earlier demo are written over, others never.",
-    short_help="Run the main job on built-in example data.",
-    epilog="Example: foveate demo --out demo --seed 1",
-)
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the results; made if it does not exist.")],
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the data, the simulation and the fits.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON instead of a table.")] = False,
-) -> None:
-    """Run the demo and print its scores."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    try:
-        result = _with_progress(console, out, seed)
-    except KeyboardInterrupt:  # Typer would leave without a word
-        raise typer.Exit(_say_interrupted()) from None
-    if as_json:
-        print(json.dumps(result.about | {"files": [str(file) for file in result.files]}))
-    else:
-        _print_scores(result)
-
-
-def _with_progress(console: "Console", out: Path, seed: int) -> "DemoResult":
-    """The demo with a bar and the time left; without a terminal, with a line for each step."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def notify(label: str, share: float) -> None:
-            if share == 0:
-                console.print(f"foveate demo, seed {seed}; the results will be in {out}", highlight=False)
-            bar.update(task, description=f"{label:<38}", completed=share)
-            if not console.is_terminal:
-                console.print(f"{share:4.0%}  {label}", highlight=False)
-
-        return _run(out, seed, notify)
-
-
-def _run(out: Path, seed: int, notify: "Notify") -> "DemoResult":
-    from foveate.demo import run_demo
-
-    return run_demo(out, seed, notify)
-
-
-def _print_scores(result: "DemoResult") -> None:
-    """The ranking as a table, what it means in words, and where the files are."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from foveate.model.catalogue import TITLES
-
-    table = Table("model", title="Held-out bits per fixation over uniform", title_justify="left")
-    table.add_column("mean ± s.e.", justify="right")
-    table.add_column("behind the best ± s.e.", justify="right")
-    for name, (mean, error) in sorted(result.scores.items(), key=lambda item: -item[1].mean):
-        behind = result.behind_best[name]
-        gap = f"{behind.mean:.2f} ± {behind.standard_error:.2f}" if behind.mean else "-"
-        table.add_row(TITLES[name], f"{mean:.2f} ± {error:.2f}", gap)
-    console = Console()
-    console.print(table)
-    observers = len(next(iter(result.about["models"].values()))["observers_bits"])
-    console.print(
-        f"Means and standard errors over {observers} observers, each fitted on 8 pictures and scored on "
-        f"{len(result.about['held_out_pictures'])} others; the second column is paired by observer. Parameters are "
-        "point estimates (highest posterior density): there are no posteriors yet.",
-        highlight=False,
-    )
-    print(f"\nFiles in {result.folder}:")
-    for name, contents in CONTENTS.items():
-        print(f"  {name:<21} {contents}")
-
-
-CONTENTS = {
-    "scores.json": "scores with seed and versions",
-    "scores.csv": "score of every model and observer",
-    "fixations.csv": "the example data, one row per fixation",
-    "simulated.csv": "paths simulated with the full model, with the policy of each fixation",
-    "maps.png, .svg": "the pictures' fixation densities",
-    "scanpath.png, .svg": "one simulated path, each fixation in the colour of its policy",
-    "policies.png, .svg": "what each policy expects at one step, and their mixture",
-    "ranking.png, .svg": "the models' scores",
-}
+for module, command in ((demo, demo.demo), (fit, fit.fit), (diagnose, diagnose.diagnose)):
+    app.command(help=module.HELP, short_help=module.SHORT_HELP, epilog=module.EXAMPLE)(command)

@@ -84,9 +84,13 @@ def load(path: Path, parts: tuple[type, ...] = ()) -> Posterior:
         group = tree["foveate"].to_dataset()
         header = json.loads(group.attrs["header"])
     except (OSError, KeyError, ValueError, json.JSONDecodeError) as error:
-        raise InputError(f"{path} is not a posterior that foveate wrote, or not all of it: fit again.") from error
+        raise InputError(
+            f"{path} is not a posterior that foveate wrote, or not all of it: delete it and fit again."
+        ) from error
     if header["format"] != FORMAT:
-        raise InputError(f"{path} has format {header['format']}, this version of foveate reads {FORMAT}: fit again.")
+        raise InputError(
+            f"{path} has format {header['format']}, this version of foveate reads {FORMAT}: delete it and fit again."
+        )
     model = restore(header["model"], parts)
     evidence = header["log_evidence_nats"]
     samples = Samples(

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import jax
 import numpy as np
@@ -15,7 +15,7 @@ from jaxtyping import PRNGKeyArray
 from foveate.data.dataset import Dataset
 from foveate.errors import InputError, some_of
 from foveate.inference.diagnosis import diagnose
-from foveate.inference.gibbs import gibbs
+from foveate.inference.gibbs import check_composition, gibbs
 from foveate.inference.importance import importance
 from foveate.inference.modes import find_modes
 from foveate.inference.nuts import nuts
@@ -24,7 +24,7 @@ from foveate.inference.proposal import learn_proposal
 from foveate.inference.samples import Progress, Report, Samples, silent
 from foveate.inference.smc import tempered
 from foveate.inference.target import Target
-from foveate.model.model import Model
+from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.precision import check_key, double_precision
 from foveate.threads import cores
 
@@ -59,6 +59,7 @@ def fit(
             f"the data hold {len(data.paths.observers)} observers: fit_each fits each of them, and "
             "data.select(observers=[...]) picks one."
         )
+    _check_steps(model, data)
     started = time.perf_counter()
     report(Progress("preparing", 0, 1))
     target = Target.of(model, data)
@@ -81,9 +82,7 @@ def draw(
     target: Target, key: PRNGKeyArray, sampler: str, threads: int, report: Report, settings: dict[str, Any]
 ) -> Samples:
     """Draws of a target by the sampler of this name."""
-    if target.size == 0:
-        raise InputError(f"model {target.model.name!r} has no parameters: there is nothing to fit.")
-    chosen = sampler if sampler != "auto" else "importance" if target.size <= FEW_NUMBERS else "nuts"
+    chosen = chosen_sampler(target.model, sampler)
     try:
         if chosen == "importance":
             return importance(target, key, threads=threads, report=report, **settings)
@@ -97,6 +96,19 @@ def draw(
             raise
         unknown = str(error).split("'")[1]
         raise InputError(f"the {chosen} sampler has no setting {unknown!r}.") from error
+
+
+def chosen_sampler(model: Model, sampler: str) -> Sampler:
+    """The name of the sampler that fits this model: `sampler` itself, or what "auto" stands for."""
+    if sampler not in SAMPLERS:
+        raise InputError(f"sampler = {sampler!r}: there are {some_of(list(SAMPLERS))}.")
+    if not model.labels:
+        raise InputError(f"model {model.name!r} has no parameters: there is nothing to fit.")
+    if sampler == "gibbs":
+        check_composition(model)
+    if sampler == "auto":
+        return "importance" if len(model.labels) <= FEW_NUMBERS else "nuts"
+    return cast(Sampler, sampler)
 
 
 def _nuts_between_modes(
@@ -118,8 +130,18 @@ def _check(model: Any, data: Any, sampler: str) -> None:
         raise InputError(f"model is a {type(model).__name__}: give a Model, such as foveate.named_model('full').")
     if not isinstance(data, Dataset):
         raise InputError(f"data is a {type(data).__name__}: give a Dataset, Dataset(paths, maps).")
-    if sampler not in SAMPLERS:
-        raise InputError(f"sampler = {sampler!r}: there are {some_of(list(SAMPLERS))}.")
+    chosen_sampler(model, sampler)
+
+
+def _check_steps(model: Model, data: Dataset) -> None:
+    """Refuse an observer with fewer steps than the model has numbers, before anything is worked out."""
+    steps = int(np.maximum(data.paths.length - DRAWN_FROM_MAP, 0).sum())
+    if steps < len(model.labels):
+        raise InputError(
+            f"observer {some_of(data.paths.observers)}: {steps} steps (fixations from the third on) to fit the "
+            f"{len(model.labels)} numbers of model {model.name!r}; there must be at least as many: leave the observer "
+            "out, or give longer or more scan paths."
+        )
 
 
 # --- many observers ------------------------------------------------------------------------------------------------
@@ -150,6 +172,8 @@ def fit_each(
     _check(model, data, sampler)
     chosen = list(data.paths.observers if observers is None else observers)
     parts = [(observer, data.select(observers=[observer])) for observer in chosen]  # refuses unknown ones at once
+    for _, part in parts:
+        _check_steps(model, part)
     stop = False
 
     def one(observer: Any, part: Dataset) -> Posterior:

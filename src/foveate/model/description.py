@@ -52,10 +52,14 @@ def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
 
 
 def same_structure(model: Model, description: dict[str, Any]) -> bool:
-    """Whether the model has the parts and priors that are described, whatever its parameters' present values."""
+    """Whether the model has the parts and priors that are described, whatever the present values of its parameters."""
     return _without_values(describe(model)) == _without_values(description)
 
 
 def _without_values(description: dict[str, Any]) -> dict[str, Any]:
-    parts = [[part["class"] for part in description["policies"]], description["choice"]["class"]]
+    """What stays of a description without the values of parameters, which are those that have a prior."""
+    parts = [
+        {name: value for name, value in part.items() if name not in description["priors"]}
+        for part in (*description["policies"], description["choice"])
+    ]
     return {"name": description["name"], "parts": parts, "priors": description["priors"]}

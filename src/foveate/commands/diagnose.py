@@ -1,0 +1,36 @@
+"""`foveate diagnose`: whether the fits in a folder can be trusted."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+HELP = (
+    "Judge the fits in a folder that `foveate fit` made: for each observer the worst R-hat and the least bulk and tail "
+    "effective sample size of all numbers, divergences, acceptance rate, Pareto k of importance weights, the number of "
+    "modes, and a verdict. Fits that have not converged come first."
+)
+SHORT_HELP = "Judge the fits in a folder."
+EXAMPLE = "Example: foveate diagnose fits"
+
+
+def diagnose(
+    folder: Annotated[Path, typer.Argument(help="A folder that `foveate fit` made.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the diagnoses as JSON instead of a table.")] = False,
+) -> None:
+    """Load, judge, print."""
+    from foveate.commands.verdicts import as_record, print_verdicts, problems_first, summary
+    from foveate.execution.store import FitStore
+
+    store = FitStore.read(folder)
+    run, posteriors = store.run, store.load_all()
+    missing = [observer for observer in run.observers if observer not in store.finished()]
+    if as_json:
+        wrong = sum(not posterior.converged for posterior in posteriors)
+        said = run.to_dict() | {"folder": str(folder), "summary": summary(posteriors), "not_converged": wrong}
+        print(json.dumps(said | {"not_fitted": missing, "fits": [as_record(it) for it in problems_first(posteriors)]}))
+        return
+    print_verdicts(posteriors, f"Model {run.model.name!r}, {run.sampler} sampling, seed {run.seed}")
+    if missing:
+        print(f"{len(missing)} of the data's {len(run.observers)} observers have no fit here.")

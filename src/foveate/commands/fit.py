@@ -1,0 +1,195 @@
+"""`foveate fit`: posteriors of many observers, into a folder, with progress; resumes where it stopped."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foveate.commands.messages import INTERRUPTED, leave_at_once, say
+from foveate.errors import InputError
+
+if TYPE_CHECKING:
+    from foveate.data.dataset import Dataset
+    from foveate.execution.store import FitStore
+    from foveate.inference.posterior import Posterior
+
+HELP = (
+    "Fit a model to each observer of a data set: draws of its parameters' posterior, in a folder with a file per "
+    "observer. Interrupt it as you like (Ctrl-C, or worse): the same command goes on where it stopped, and gives the "
+    "same numbers."
+)
+SHORT_HELP = "Fit a model to each observer; resumes where it stopped."
+EXAMPLE = "Example: foveate fit --data example --model local_saliency --out fits"
+
+EXAMPLE_DATA = "example"
+
+
+def fit(
+    out: Annotated[Path, typer.Option(help="Folder for the fits: a new one, or one to go on with.")],
+    model: Annotated[
+        str, typer.Option(help="full, local_choice, fixed_choice or local_saliency.", metavar="NAME")
+    ] = "full",
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="The potsdam35 folder, or 'example' for the built-in example data; without it the folder that the "
+            "environment variable FOVEATE_POTSDAM35 names.",
+            metavar="FOLDER",
+            show_default=False,
+        ),
+    ] = None,
+    observers: Annotated[str, typer.Option(help="'all', or names with commas between.", metavar="NAMES")] = "all",
+    priors: Annotated[
+        str | None, typer.Option(help="weak (the default) or published.", metavar="NAME", show_default=False)
+    ] = None,
+    repulsion: Annotated[
+        str | None,
+        typer.Option(help="released (the default), printed or none.", metavar="NAME", show_default=False),
+    ] = None,
+    sampler: Annotated[str, typer.Option(help="auto, importance, nuts, gibbs or smc.", metavar="NAME")] = "auto",
+    cells: Annotated[int, typer.Option(min=2, max=1024, help="Cells of a map along each side.")] = 64,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the fits.")] = 1,
+    draws: Annotated[
+        int | None,
+        typer.Option(min=4, help="Draws kept of each chain or replicate; without it the sampler's own number."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Observers fitted at the same time; without it one per core.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the diagnoses as JSON instead of a table.")] = False,
+) -> None:
+    """Fit, show progress, print verdicts."""
+    from foveate.commands.interruption import interruptible
+
+    asked = {"priors": priors, "repulsion": repulsion}
+    settings = {name: value for name, value in asked.items() if value is not None}
+    task = _Task(out)
+    try:
+        interruptible(lambda: task.prepare(data, cells, observers, model, settings, sampler, draws, seed))
+        posteriors = task.run(workers)
+    except KeyboardInterrupt:
+        leave_at_once(say(task.interrupted(), INTERRUPTED))
+    _print(task.store, posteriors, as_json)
+
+
+class _Task:
+    """The command's work in its two parts, and what to say when it is interrupted."""
+
+    store: "FitStore"
+    data: "Dataset"
+    observers: list
+
+    def __init__(self, out: Path):
+        self.out, self.ready = out, False
+
+    def prepare(
+        self,
+        source: str | None,
+        cells: int,
+        names: str,
+        model: str,
+        settings: dict[str, Any],
+        sampler: str,
+        draws: int | None,
+        seed: int,
+    ) -> None:
+        """Read the data and open the store; every mistake of the user comes out here, before anything is fitted."""
+        from foveate.execution.cache import keep_compiled
+        from foveate.execution.run import Run
+        from foveate.execution.store import FitStore
+        from foveate.inference.fit import chosen_sampler
+        from foveate.model.catalogue import named_model
+
+        fitted = named_model(model, **settings)
+        chosen = chosen_sampler(fitted, sampler)
+        keep_compiled()
+        self.data = _read(source, cells)
+        self.observers = _chosen(self.data, names)
+        of_sampler = {} if draws is None else {"particles" if chosen == "smc" else "draws": draws}
+        run = Run.of(fitted, self.data, seed, sampler=chosen, settings=of_sampler)
+        self.store = FitStore.resume(self.out, run)
+        self.ready = True
+
+    def run(self, workers: int | None) -> list["Posterior"]:
+        """Fit what is not finished, with progress; all fits that were asked for, in their order."""
+        from foveate.commands.display import FitDisplay
+        from foveate.commands.interruption import interruptible
+
+        store, run = self.store, self.store.run
+        before = set(store.finished()) & set(self.observers)
+        found: dict[Any, Posterior] = {}
+        with FitDisplay(len(before), len(self.observers)) as display:
+            display.say(
+                f"foveate fit: model {run.model.name!r}, {len(self.observers)} observers, {run.sampler} sampling, "
+                f"seed {run.seed}; the results go to {self.out}"
+            )
+            if before:
+                display.say(f"{len(before)} of {len(self.observers)} observers are finished already")
+
+            def work() -> None:
+                for posterior in store.fit_each(self.data, self.observers, workers=workers, report=display.report):
+                    found[posterior.observer] = posterior
+                    if posterior.observer not in before:
+                        display.finish(posterior)
+
+            interruptible(work)
+        return [found[observer] for observer in self.observers]
+
+    def interrupted(self) -> str:
+        """What is finished, and how to go on."""
+        if not self.ready:
+            return "interrupted before any fit began; run the same command again to start over."
+        finished = len(set(self.store.finished()) & set(self.observers))
+        return (
+            f"interrupted; {finished} of {len(self.observers)} observers are finished in {self.out}: run the same "
+            "command again to go on."
+        )
+
+
+def _read(source: str | None, cells: int) -> "Dataset":
+    """The data that the user named."""
+    import os
+
+    from foveate.data.dataset import Dataset
+    from foveate.data.grid import Grid
+    from foveate.data.readers.potsdam35 import VARIABLE, read_potsdam35
+
+    if source == EXAMPLE_DATA:
+        from foveate.example import example_data
+
+        data = example_data().data
+        grid = Grid(cells, cells, data.maps.grid.extent)
+        return data if grid == data.maps.grid else Dataset(data.paths, data.maps.resample(grid))
+    if source is None and not os.environ.get(VARIABLE):
+        raise InputError(
+            f"no data: say --data FOLDER for potsdam35, or set the environment variable {VARIABLE} to it, or say "
+            f"--data {EXAMPLE_DATA}."
+        )
+    return read_potsdam35(source, cells=cells)
+
+
+def _chosen(data: "Dataset", names: str) -> list:
+    """The observers that the user named, each once; those of the data are numbers or text."""
+    if names.strip() == "all":
+        return data.paths.observers
+    known = {str(observer): observer for observer in data.paths.observers}
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if not wanted:
+        raise InputError(f"--observers {names!r}: say 'all', or names with commas between.")
+    chosen = list(dict.fromkeys(known.get(name, name) for name in wanted))
+    data.select(observers=chosen)  # refuses unknown ones
+    return chosen
+
+
+def _print(store: "FitStore", posteriors: list["Posterior"], as_json: bool) -> None:
+    from foveate.commands.verdicts import as_record, print_verdicts, summary
+
+    if as_json:
+        run = store.run.to_dict() | {"folder": str(store.folder), "summary": summary(posteriors)}
+        fits = [as_record(posterior) | {"file": str(store.file_of(posterior.observer))} for posterior in posteriors]
+        wrong = sum(not posterior.converged for posterior in posteriors)
+        print(json.dumps(run | {"not_converged": wrong, "fits": fits}))
+        return
+    print_verdicts(posteriors, f"Model {store.run.model.name!r}, {store.run.sampler} sampling, seed {store.run.seed}")
+    print(f"The fits are in {store.folder}; `foveate diagnose {store.folder}` shows this table again.")

@@ -1,0 +1,103 @@
+"""Fits judged, for people as a table and for machines as JSON: what `foveate fit` and `foveate diagnose` print."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from foveate.errors import some_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from foveate.inference.posterior import Posterior
+
+WIDTH = 100  # columns, where there is no terminal to ask
+
+
+def result_console() -> "Console":
+    """Standard output: as wide as the terminal, or a fixed number of columns in a file or a pipe."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=WIDTH)
+
+
+def problems_first(posteriors: Sequence["Posterior"]) -> list["Posterior"]:
+    """The fits that have not converged, then the others, each in their order."""
+    return sorted(posteriors, key=lambda posterior: posterior.converged)
+
+
+def print_verdicts(posteriors: Sequence["Posterior"], title: str) -> None:
+    """A row for each fit, then what is wrong with those that have not converged, then a summary."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table("observer", title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("R-hat", "bulk ESS", "tail ESS", "diverging", "accepted", "Pareto k", "modes"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for posterior in problems_first(posteriors):
+        found, modes = posterior.diagnosis, posterior.samples.modes
+        table.add_row(
+            str(posterior.observer),
+            f"{found.max_rhat:.3f}",
+            f"{min(found.ess_bulk):.0f}",
+            f"{min(found.ess_tail):.0f}",
+            str(found.divergences) if "diverging" in posterior.samples.statistics else "-",
+            "-" if found.acceptance is None else f"{found.acceptance:.2f}",
+            "-" if found.pareto_k is None else f"{found.pareto_k:.2f}",
+            "-" if modes is None else str(len(modes.mass)),
+            "converged" if posterior.converged else "NOT CONVERGED",
+        )
+    console = result_console()
+    console.print(table)
+    for posterior in problems_first(posteriors):
+        if not posterior.converged:
+            console.print(f"Observer {posterior.observer}: {' '.join(posterior.diagnosis.problems)}", markup=False)
+    console.print(summary(posteriors), markup=False)
+
+
+def summary(posteriors: Sequence["Posterior"]) -> str:
+    """How many fits have converged, in a sentence."""
+    wrong = [posterior.observer for posterior in posteriors if not posterior.converged]
+    if not posteriors:
+        return "No fit is finished yet."
+    if not wrong:
+        return "The fit has converged." if len(posteriors) == 1 else f"All {len(posteriors)} fits have converged."
+    return (
+        f"{len(wrong)} of {len(posteriors)} fits {'has' if len(wrong) == 1 else 'have'} NOT CONVERGED (observer "
+        f"{some_of(wrong, 10)}): do not rely on them."
+    )
+
+
+def as_record(posterior: "Posterior") -> dict[str, Any]:
+    """A fit's diagnosis as something that JSON can hold; what is not finite is null."""
+    found, modes = posterior.diagnosis, posterior.samples.modes
+    said = found.to_dict()
+    per_number = zip(said.pop("labels"), said.pop("rhat"), said.pop("ess_bulk"), said.pop("ess_tail"), strict=True)
+    return _finite(
+        {"observer": posterior.observer}
+        | said
+        | {
+            "max_rhat": found.max_rhat,
+            "min_ess_bulk": min(found.ess_bulk),
+            "min_ess_tail": min(found.ess_tail),
+            "numbers": {name: {"rhat": r, "ess_bulk": b, "ess_tail": t} for name, r, b, t in per_number},
+            "modes": None if modes is None else [
+                {"mass": mass, "mass_error": error}
+                for mass, error in zip(modes.mass.tolist(), modes.mass_error.tolist(), strict=True)
+            ],
+            "sampler": posterior.samples.sampler,
+            "settings": dict(posterior.samples.settings),
+            "steps": posterior.provenance.get("steps"),
+            "seconds": posterior.provenance.get("seconds"),
+        }
+    )  # fmt: skip
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

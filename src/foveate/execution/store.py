@@ -1,0 +1,216 @@
+"""A folder of finished fits: one netCDF file per observer, and `run.json` with what they have in common.
+
+Every file is written whole or not at all, so a run that is killed at any time leaves finished fits and at most a
+temporary file, which the next run removes. Nothing that belongs to another run is ever written over.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jax
+import numpy as np
+
+from foveate.data.dataset import Dataset
+from foveate.errors import InputError, some_of
+from foveate.execution.run import Run
+from foveate.inference.files import write_whole
+from foveate.inference.fit import fit_each, observer_key
+from foveate.inference.posterior import Posterior
+from foveate.inference.samples import Progress
+from foveate.model.description import describe, same_structure
+
+RUN = "run.json"
+PREFIX, ENDING = "observer-", ".nc"
+
+# What an interrupted write leaves behind.
+LEFTOVER = re.compile(rf"\.({re.escape(RUN)}|{PREFIX}.*{re.escape(ENDING)})\.[0-9a-f]{{32}}\.tmp")
+
+# File systems take names of up to 255 bytes, with the rest of a temporary file's name.
+LONGEST_NAME = 150
+
+
+@dataclass(frozen=True, eq=False)
+class FitStore:
+    """The fits of one run in a folder; `resume` opens one to fit, `read` one that is there."""
+
+    folder: Path
+    run: Run
+
+    @classmethod
+    def resume(cls, folder: str | Path, run: Run) -> "FitStore":
+        """The store of a run: an empty or new folder, or one that holds fits of the same run. Writes nothing."""
+        place = Path(folder)
+        if place.exists() and not place.is_dir():
+            raise InputError(f"{place} is a file; give the name of a folder.")
+        if not (place / RUN).exists():
+            others = (
+                [it.name for it in sorted(place.iterdir()) if not LEFTOVER.fullmatch(it.name)] if place.exists() else []
+            )
+            if others:
+                raise InputError(
+                    f"{place} holds {some_of(others, 3)} and no {RUN}: it is not a folder of fits; nothing was "
+                    "written: give a new or an empty one."
+                )
+            return cls(place, run)
+        held = cls.read(place, tuple({type(part) for part in (*run.model.policies, run.model.choice)})).run
+        differences = held.differences(run)
+        if differences:
+            raise InputError(
+                f"{place} holds fits with {'; '.join(differences)}: nothing was overwritten; give another folder, or "
+                "the settings that it was made with."
+            )
+        return cls(place, run)
+
+    @classmethod
+    def read(cls, folder: str | Path, parts: tuple[type, ...] = ()) -> "FitStore":
+        """The store in a folder; `parts` are the policies and choices of one's own that its model is made of."""
+        place = Path(folder)
+        if not place.is_dir():
+            raise InputError(f"there is no folder {place}; give one that `foveate fit` made.")
+        file = place / RUN
+        if not file.is_file():
+            raise InputError(f"{place} holds no {RUN}: give a folder that `foveate fit` made.")
+        try:
+            return cls(place, Run.from_dict(json.loads(file.read_text(encoding="utf-8")), parts))
+        except InputError as error:
+            raise InputError(f"{file}: {error}") from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{file} is not one that `foveate fit` wrote, or was changed: restore it, or fit into another folder."
+            ) from error
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def file_of(self, observer: int | str) -> Path:
+        """Where the fit of an observer is, or will be: odd characters are written as %xx, as in web addresses."""
+        name = quote(str(observer), safe="")
+        same = [other for other in self.run.observers if str(other).casefold() == str(observer).casefold()]
+        if len(same) > 1:  # some file systems do not tell 'Ann' from 'ann'
+            name = "".join(map(_plain_or_hex, str(observer)))
+        if len(name) > LONGEST_NAME:
+            name = f"{name[:100]}-{hashlib.sha256(str(observer).encode()).hexdigest()[:32]}"
+        return self.folder / f"{PREFIX}{name}{ENDING}"
+
+    def finished(self) -> list[int | str]:
+        """The observers whose fits are complete, in the order of the data."""
+        return [observer for observer in self.run.observers if self.file_of(observer).exists()]
+
+    def load(self, observer: int | str) -> Posterior:
+        """The fit of an observer; a file that is damaged or belongs to another run is an error that names it."""
+        file = self.file_of(observer)
+        parts = {type(part) for part in (*self.run.model.policies, self.run.model.choice)}
+        posterior = Posterior.load(file, tuple(parts))
+        expected = np.asarray(jax.random.key_data(observer_key(self.run.key, observer))).ravel().tolist()
+        if (
+            posterior.observer != observer
+            or posterior.provenance.get("key") != expected
+            or not same_structure(self.run.model, describe(posterior.model))
+        ):
+            raise InputError(f"{file} belongs to another run than the rest of its folder: delete it and fit again.")
+        return posterior
+
+    def load_all(self) -> list[Posterior]:
+        """All finished fits, in the order of the data."""
+        expected = {self.file_of(observer).name for observer in self.run.observers}
+        strays = [it.name for it in sorted(self.folder.glob(f"{PREFIX}*{ENDING}")) if it.name not in expected]
+        if strays:
+            raise InputError(f"{self.folder} holds {some_of(strays, 3)} of no observer in its data: move it away.")
+        return [self.load(observer) for observer in self.finished()]
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep the folder for oneself while writing, and remove what an interrupted run left behind."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.folder}: the folder cannot be made ({error.strerror}); give another.") from error
+        if not os.access(self.folder, os.W_OK | os.X_OK):
+            raise InputError(f"{self.folder}: nothing can be written there; give another folder, or its permissions.")
+        with _locked(self.folder):
+            for file in self.folder.iterdir():
+                if LEFTOVER.fullmatch(file.name):
+                    file.unlink(missing_ok=True)
+            yield
+
+    def save(self, posterior: Posterior) -> Path:
+        """Write a fit into its file, after `run.json` if that is not there yet."""
+        file = self.file_of(posterior.observer)
+        try:
+            if not (self.folder / RUN).exists():
+                write_whole(self.folder / RUN, self._write_run)
+            return posterior.save(file)
+        except OSError as error:
+            raise InputError(
+                f"{file} cannot be written ({error.strerror or error}); finished fits stay: mend that and go on."
+            ) from error
+
+    def _write_run(self, file: Path) -> None:
+        file.write_text(json.dumps(self.run.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    def fit_each(
+        self,
+        data: Dataset,
+        observers: Iterable[int | str] | None = None,
+        *,
+        workers: int | None = None,
+        report: Callable[[Any, Progress], None] | None = None,
+    ) -> Iterator[Posterior]:
+        """The fits of these observers (None: all): finished ones from their files, then the others as they come.
+
+        `data` are those of the run. Each new fit is saved before it is given out. Which ones are fitted together, or
+        were fitted before, changes nothing in the numbers.
+        """
+        if data.fingerprint() != self.run.data:
+            raise InputError("these are not the data of the run: give the whole data set that it was made with.")
+        wanted = list(dict.fromkeys(self.run.observers if observers is None else observers))
+        data.select(observers=wanted)  # refuses unknown ones
+        run = self.run
+        with self.writing():
+            finished = [observer for observer in self.finished() if observer in wanted]
+            yield from [self.load(observer) for observer in finished]  # all at once: a damaged one ends it here
+            missing = [observer for observer in wanted if observer not in finished]
+            if not missing:
+                return
+            for posterior in fit_each(
+                run.model, data, run.key, observers=missing, sampler=run.sampler, workers=workers, report=report,
+                **run.settings,
+            ):  # fmt: skip
+                self.save(posterior)
+                yield posterior
+
+
+def _plain_or_hex(letter: str) -> str:
+    """A letter as it is if it is small, else its bytes as %xx."""
+    return quote(letter, safe="") if not letter.isupper() else "".join(f"%{byte:02x}" for byte in letter.encode())
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; the system lets go of it when this process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two runs at once would do the same work twice, and no harm
+        yield
+        return
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another run is writing into {folder}: wait for it, or give another folder.") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        with suppress(OSError):
+            os.close(place)
