@@ -1,0 +1,182 @@
+"""`foveate calibrate`: simulation-based calibration of the samplers, model by model."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foveate.commands.interruption import interruptible
+from foveate.commands.messages import INTERRUPTED, leave_at_once, say
+from foveate.commands.outputs import chosen, own_folder, progress, write_json
+from foveate.errors import InputError
+
+if TYPE_CHECKING:
+    from foveate.evaluate.calibration import Calibration
+    from foveate.inference.samples import Progress
+
+MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")
+SAMPLERS = ("importance", "nuts", "smc")
+SUMMARY, MADE_BY = "calibration.json", "foveate calibrate"
+EXAMPLE = "Example: foveate calibrate --out calibration --models local_saliency --data-sets 200 --seed 1"
+SHORT_HELP = "Check that posteriors are as wide as they should be."
+HELP = (
+    "Check that posteriors are as wide as they should be: draw parameters from the priors, simulate small data sets "
+    "with them, fit, and test whether the ranks of the true values among the draws are uniform. Stopped with Ctrl-C, "
+    "the same command goes on where it was. Gibbs sampling has a test of its own."
+)
+
+
+def calibrate(
+    out: Annotated[Path, typer.Option(help="Folder for the results; made if it does not exist.")],
+    models: Annotated[str, typer.Option(help=f"Models, with commas: {', '.join(MODELS)}; or all.")] = "all",
+    samplers: Annotated[
+        str, typer.Option(help=f"Samplers, with commas: {', '.join(SAMPLERS)}; or all.")
+    ] = "importance,nuts",
+    data_sets: Annotated[int, typer.Option(min=1, help="Simulated data sets for each model and sampler.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the data sets and the fits.")] = 1,
+    false_alarm: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, help="Probability that a sampler that is right fails.")
+    ] = 0.01,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of a table.")] = False,
+) -> None:
+    """Calibrate, write ranks and figures, and print a table with the verdicts."""
+    jobs = [
+        (model, sampler)
+        for model in chosen(models, MODELS, "model")
+        for sampler in chosen(samplers, SAMPLERS, "sampler")
+    ]
+    own_folder(out, [SUMMARY], SUMMARY, MADE_BY)
+    earlier = _earlier(out, seed)
+    try:
+        found = interruptible(lambda: _run(out, jobs, data_sets, seed, false_alarm))
+    except KeyboardInterrupt:
+        leave_at_once(say(f"interrupted; what is done is in {out}: run the same command again to go on.", INTERRUPTED))
+    about = _summary(earlier, found, seed)
+    write_json(out / SUMMARY, about)
+    if as_json:
+        print(json.dumps(about))
+    else:
+        _print_table(found, out)
+
+
+def _run(out: Path, jobs: list[tuple[str, str]], data_sets: int, seed: int, false_alarm: float) -> "list[Calibration]":
+    """The calibrations one after the other; each has a file of its own in the folder, and is drawn when it is done."""
+    import jax
+
+    from foveate.evaluate.calibration import calibrate as calibrate_sampler
+    from foveate.execution.cache import keep_compiled
+    from foveate.model.catalogue import TITLES, named_model
+
+    keep_compiled()
+    found = []
+    heading = f"foveate calibrate, seed {seed}; the results will be in {out}"
+    with progress(heading) as tell:
+        for number, (name, sampler) in enumerate(jobs):
+
+            def told(at: "Progress", number: int = number, name: str = name, sampler: str = sampler) -> None:
+                words = f"{TITLES[name]}, {sampler}, data set {at.done} of {at.total}"
+                if at.facts["unconverged"]:
+                    words += f", {at.facts['unconverged']:.0f} with problems"
+                tell(words, number + at.done / at.total, len(jobs))
+
+            calibration = calibrate_sampler(
+                named_model(name),
+                jax.random.key(seed),
+                sampler=sampler,
+                data_sets=data_sets,
+                false_alarm=false_alarm,
+                store=out / f"{name}_{sampler}.jsonl",
+                report=told,
+            )
+            _write_ranks(out, calibration)
+            _draw(out, calibration)
+            found.append(calibration)
+    return found
+
+
+def _draw(out: Path, calibration: "Calibration") -> None:
+    from foveate.figures.calibration import calibration as draw_calibration
+    from foveate.figures.style import journal_style, save
+    from foveate.model.catalogue import TITLES
+
+    band = calibration.band
+    title = f"{TITLES[calibration.model]}, {calibration.sampler}, {len(calibration.outcomes)} data sets"
+    with journal_style():
+        figure = draw_calibration(
+            calibration.ranks,
+            calibration.draws,
+            calibration.differences,
+            band.low_difference,
+            band.high_difference,
+            calibration.labels,
+            f"{title}\n{calibration.verdict}",
+        )
+        save(figure, out, f"{calibration.model}_{calibration.sampler}")
+
+
+def _write_ranks(out: Path, calibration: "Calibration") -> None:
+    import pandas as pd
+
+    from foveate.inference.files import write_whole
+
+    rows = [
+        (outcome.index, label, rank, calibration.draws, truth, "; ".join(outcome.problems))
+        for outcome in calibration.outcomes
+        for label, rank, truth in zip(calibration.labels, outcome.ranks, outcome.truth, strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=pd.Index(["data_set", "quantity", "rank", "draws", "truth", "problems"]))
+    file = out / f"{calibration.model}_{calibration.sampler}.csv"
+    write_whole(file, lambda temporary: table.to_csv(temporary, index=False))
+
+
+def _summary(earlier: dict[str, Any], found: "list[Calibration]", seed: int) -> dict[str, Any]:
+    """What is in the summary: these results, and what earlier runs found for other models and samplers."""
+    from importlib.metadata import version
+
+    return {
+        "made_by": MADE_BY,
+        "seed": seed,
+        "versions": {name: version(name) for name in ("foveate", "jax", "blackjax", "numpy", "scipy")},
+        "test": "ranks of the truth uniform: simultaneous ECDF test, exact, Bonferroni over quantities",
+        "calibrations": earlier | {f"{it.model}_{it.sampler}": it.to_dict() for it in found},
+    }
+
+
+def _earlier(out: Path, seed: int) -> dict[str, Any]:
+    """What earlier runs with the same seed left in the folder."""
+    file = out / SUMMARY
+    if not file.exists():
+        return {}
+    before = json.loads(file.read_text(encoding="utf-8"))
+    if before["seed"] != seed:
+        raise InputError(f"{out} holds calibrations with seed {before['seed']}: give that seed, or another folder.")
+    return before["calibrations"]
+
+
+def _print_table(found: "list[Calibration]", out: Path) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from foveate.commands.verdicts import result_console
+    from foveate.model.catalogue import TITLES
+
+    table = Table("model", "sampler", title="Simulation-based calibration", title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("data sets", "smallest p", "problems", "s a fit"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for it in found:
+        worst = it.p_values.argmin()
+        seconds = sum(outcome.seconds for outcome in it.outcomes) / len(it.outcomes)
+        table.add_row(
+            TITLES[it.model], it.sampler, str(len(it.outcomes)), f"{it.p_values[worst]:.2g} {it.labels[worst]}",
+            str(len(it.unconverged)), f"{seconds:.1f}", "passed" if it.passed else "FAILED",
+        )  # fmt: skip
+    console = result_console()
+    console.print(table)
+    rate = found[0].false_alarm
+    console.print(
+        f"A row fails if its smallest p is below {rate:g} divided by the number of quantities, which happens with "
+        f"probability {rate:g} or less to a sampler that is right. Fits with problems are counted and kept. Ranks, "
+        f"figures and {SUMMARY} are in {out}."
+    )

@@ -1,0 +1,91 @@
+"""What commands with a folder of results share: whose files those are, progress, and leaving."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from foveate.errors import InputError, some_of
+
+# Tells how far the work has come: in words, how much is done, and of how much.
+Tell = Callable[[str, float, float], None]
+
+
+def own_folder(out: Path, files: Sequence[str], marker: str, made_by: str) -> Path:
+    """The folder, made if need be; files of these names are refused unless the JSON file `marker` says who made them.
+
+    So nothing of somebody else's is ever written over.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give the name of a folder with --out.")
+    present = [name for name in files if (out / name).exists()]
+    if present and not _made_by(out / marker, made_by):
+        raise InputError(
+            f"{out} holds {some_of(present, 3)}, which '{made_by}' did not make; nothing was written: give another "
+            "folder."
+        )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out}: the folder cannot be made ({error.strerror}); give another one.") from error
+    return out
+
+
+def _made_by(file: Path, made_by: str) -> bool:
+    try:
+        return json.loads(file.read_text(encoding="utf-8")).get("made_by") == made_by
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def chosen(asked: str, known: Sequence[str], what: str) -> list[str]:
+    """The names in a list with commas, or all that are known; an unknown one is an error."""
+    if asked.strip() == "all":
+        return list(known)
+    names = list(dict.fromkeys(name.strip() for name in asked.split(",") if name.strip()))
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise InputError(f"no {what} {some_of(unknown) or repr(asked)}; there are {', '.join(known)}, or all of them.")
+    return names
+
+
+@contextmanager
+def progress(heading: str) -> Iterator[Tell]:
+    """A bar with the time left on standard error; without a terminal, a line now and then."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    console.print(heading, highlight=False)
+    said = -1
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal, speed_estimate_period=600
+    ) as bar:
+        task = bar.add_task("starting", total=1.0)
+
+        def tell(words: str, done: float, total: float) -> None:
+            nonlocal said
+            bar.update(task, description=f"{words:<44}", completed=done, total=total)
+            tenth = int(20 * done / max(total, 1e-9))
+            if not console.is_terminal and tenth > said:
+                said = tenth
+                console.print(f"{done / max(total, 1e-9):4.0%}  {words}", highlight=False)
+
+        yield tell
+
+
+def write_json(path: Path, contents: dict[str, Any]) -> None:
+    """Write a JSON file, whole or not at all."""
+    from foveate.inference.files import write_whole
+
+    text = json.dumps(contents, indent=2, allow_nan=False) + "\n"
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
