@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from foveate.commands import demo, diagnose, fit
+from foveate.commands import calibrate, demo, diagnose, fit
 from foveate.commands.messages import INTERRUPTED, MISTAKE, say
 from foveate.errors import InputError
 
@@ -62,5 +62,10 @@ def _foveate(
     pass
 
 
-for module, command in ((demo, demo.demo), (fit, fit.fit), (diagnose, diagnose.diagnose)):
+for module, command in (
+    (demo, demo.demo),
+    (fit, fit.fit),
+    (diagnose, diagnose.diagnose),
+    (calibrate, calibrate.calibrate),
+):
     app.command(help=module.HELP, short_help=module.SHORT_HELP, epilog=module.EXAMPLE)(command)
