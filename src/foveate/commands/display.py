@@ -24,8 +24,8 @@ FIRST_SHARE = 0.02
 class FitDisplay:
     """Bars for all fits together and for each one under way; safe to call from several threads."""
 
-    def __init__(self, finished: int, total: int):
-        """Of `total` fits, of which some are finished already."""
+    def __init__(self, opening: str, finished: int, total: int):
+        """Of `total` fits, of which some are finished already; `opening` is said when the first one begins."""
         self.console = Console(stderr=True, highlight=False)
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
@@ -36,6 +36,7 @@ class FitDisplay:
             disable=not self.console.is_terminal,
         )
         self._lock = threading.Lock()
+        self._opening = opening
         self._before, self._done, self._total = finished, finished, total
         self._share: dict[Any, float] = {}  # of each fit under way
         self._tasks: dict[Any, Any] = {}
@@ -58,6 +59,9 @@ class FitDisplay:
     def report(self, observer: Any, progress: "FitProgress") -> None:
         """Show how far the fit of an observer is."""
         with self._lock:
+            if self._opening:
+                self.say(self._opening)
+                self._opening = ""
             share = ALMOST * min(progress.done / max(progress.total, 1), 1.0)
             # Stages count from zero again, and a bar that runs backwards says nothing.
             self._share[observer] = max(share, self._share.get(observer, 0.0))

@@ -119,13 +119,13 @@ class _Task:
         store, run = self.store, self.store.run
         before = set(store.finished()) & set(self.observers)
         found: dict[Any, Posterior] = {}
-        with FitDisplay(len(before), len(self.observers)) as display:
-            display.say(
-                f"foveate fit: model {run.model.name!r}, {len(self.observers)} observers, {run.sampler} sampling, "
-                f"seed {run.seed}; the results go to {self.out}"
-            )
-            if before:
-                display.say(f"{len(before)} of {len(self.observers)} observers are finished already")
+        opening = (
+            f"foveate fit: model {run.model.name!r}, {len(self.observers)} observers, {run.sampler} sampling, seed "
+            f"{run.seed}; the results go to {self.out}"
+        )
+        if before:
+            opening += f"\n{len(before)} of {len(self.observers)} observers are finished already"
+        with FitDisplay(opening, len(before), len(self.observers)) as display:
 
             def work() -> None:
                 for posterior in store.fit_each(self.data, self.observers, workers=workers, report=display.report):
@@ -134,6 +134,8 @@ class _Task:
                         display.finish(posterior)
 
             interruptible(work)
+            if len(before) == len(self.observers):
+                display.say(f"nothing left to do: all {len(before)} observers are finished in {self.out}")
         return [found[observer] for observer in self.observers]
 
     def interrupted(self) -> str:

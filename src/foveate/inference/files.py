@@ -4,9 +4,11 @@ The groups `posterior` and `sample_stats` are ArviZ's own, so that ArviZ reads t
 needs (the draws on the real line, importance weights, modes, the model and the provenance) lies in `foveate`.
 """
 
+import hashlib
 import json
 import os
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from foveate.inference.posterior import Posterior
 from foveate.inference.samples import Samples, Weighted
 from foveate.model.description import describe, restore
 
-FORMAT = 1  # raised when a file of the old form can no longer be read
+FORMAT = 2  # raised when a file of the old form can no longer be read
 
 
 def write_whole(path: Path, write) -> Path:
@@ -70,8 +72,18 @@ def _our_group(posterior: Posterior) -> xr.Dataset:
         "provenance": dict(posterior.provenance),
         "diagnosis": posterior.diagnosis.to_dict(),
     }
+    header["checksum"] = _checksum({name: values for name, (_, values) in arrays.items()}, samples.statistics)
     labels = np.array(posterior.labels, dtype=str)
     return xr.Dataset(arrays, coords={"number": labels}, attrs={"header": json.dumps(header)})
+
+
+def _checksum(*groups: Mapping[str, np.ndarray]) -> str:
+    """A text that changes with any number in the arrays: HDF5 itself does not see that a disk has lost some."""
+    digest = hashlib.sha256()
+    for arrays in groups:
+        for name in sorted(arrays):
+            digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
 
 
 def load(path: Path, parts: tuple[type, ...] = ()) -> Posterior:
@@ -83,7 +95,9 @@ def load(path: Path, parts: tuple[type, ...] = ()) -> Posterior:
             tree = opened.load()
         group = tree["foveate"].to_dataset()
         header = json.loads(group.attrs["header"])
-    except (OSError, KeyError, ValueError, json.JSONDecodeError) as error:
+        held = tree["sample_stats"].to_dataset() if header["statistics"] else {}
+        statistics = {name: held[name].values for name in header["statistics"]}
+    except (OSError, KeyError, ValueError, TypeError) as error:
         raise InputError(
             f"{path} is not a posterior that foveate wrote, or not all of it: delete it and fit again."
         ) from error
@@ -91,13 +105,15 @@ def load(path: Path, parts: tuple[type, ...] = ()) -> Posterior:
         raise InputError(
             f"{path} has format {header['format']}, this version of foveate reads {FORMAT}: delete it and fit again."
         )
+    if header["checksum"] != _checksum({str(name): group[name].values for name in group.data_vars}, statistics):
+        raise InputError(f"{path} is damaged: its numbers are not those that were written; delete it and fit again.")
     model = restore(header["model"], parts)
     evidence = header["log_evidence_nats"]
     samples = Samples(
         real=group["real"].values,
         sampler=header["sampler"],
         settings=header["settings"],
-        statistics={name: tree["sample_stats"][name].values for name in header["statistics"]},
+        statistics=statistics,
         evaluations=header["evaluations"],
         weighted=Weighted(group["weighted_real"].values, group["log_weight"].values) if "log_weight" in group else None,
         log_evidence_nats=tuple(evidence) if evidence is not None else None,
