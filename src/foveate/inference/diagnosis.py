@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from arviz_stats.base import array_stats
+from arviz_stats.base.array import array_stats
 from jaxtyping import Float
 from scipy.stats import norm
 
@@ -69,11 +69,12 @@ def diagnose(labels: list[str], samples: Samples) -> Diagnosis:
     if samples.weighted is not None:
         rhat, bulk, tail = weighted_diagnostics(samples.weighted)
     else:
-        rhat = _clean(array_stats.rhat(samples.real, chain_axis=0, draw_axis=1), np.inf)
-        bulk = _clean(array_stats.ess(samples.real, chain_axis=0, draw_axis=1, method="bulk"), 0.0)
-        tail = _clean(
-            array_stats.ess(samples.real, chain_axis=0, draw_axis=1, method="tail", prob=(TAIL, 1 - TAIL)), 0.0
-        )
+        draws = samples.real
+        with np.errstate(all="ignore"):  # chains that never moved divide zero by zero: `_clean` sees to them
+            rhat = _clean(array_stats.rhat(draws, chain_axis=0, draw_axis=1), np.inf)
+            bulk = _clean(array_stats.ess(draws, chain_axis=0, draw_axis=1, method="bulk"), 0.0)
+            tails = (TAIL, 1 - TAIL)
+            tail = _clean(array_stats.ess(draws, chain_axis=0, draw_axis=1, method="tail", prob=tails), 0.0)
     statistics, k = samples.statistics, samples.facts.get("pareto_k") if samples.weighted is not None else None
     diverging = int(np.sum(statistics["diverging"])) if "diverging" in statistics else 0
     acceptance = float(np.mean(statistics["acceptance_rate"])) if "acceptance_rate" in statistics else None
@@ -99,7 +100,7 @@ def diagnose(labels: list[str], samples: Samples) -> Diagnosis:
     )  # fmt: skip
 
 
-def _clean(values: np.ndarray, otherwise: float) -> Float[np.ndarray, " number"]:
+def _clean(values: Any, otherwise: float) -> Float[np.ndarray, " number"]:
     """Values with what could not be worked out (a chain that never moved) replaced by the worst."""
     values = np.asarray(values, dtype=np.float64)
     return np.where(np.isfinite(values), values, otherwise)
