@@ -23,7 +23,7 @@ from foveate.precision import check_key, double_precision
 MOST_TRUSTED_K = 0.7  # Pareto k-hat above which importance sampling is not reliable (Vehtari et al.)
 ATTEMPTS = 3
 # Effective draws to aim for in each replicate, and the draws that it may take.
-EFFECTIVE_DRAWS, FEWEST_DRAWS, MOST_DRAWS = 600, 1024, 4096
+EFFECTIVE_DRAWS, FEWEST_DRAWS, MOST_DRAWS = 500, 800, 4096
 
 
 def pareto_k(log_weight: Float[np.ndarray, " draw"]) -> float:

@@ -22,17 +22,19 @@ from foveate.inference.starts import dispersed_starts
 from foveate.inference.target import Target, log_densities
 
 EXPLORATIONS = 2  # from scratch
-CLIMBS, CLIMB_ITERATIONS = 12, 12  # per exploration: short ones, they only say where to begin
+CLIMBS, CLIMB_ITERATIONS = 24, 12  # per exploration: short ones, they only say where to begin
 ENDS_KEPT_NATS = 60.0  # ends of climbs that are lower than the best by more than this are no use
 
-ROUND = 800  # draws a round
-EXPLORING_ROUNDS = 8  # at most, per exploration
+EXPLORING_ROUND, EXPLORING_ROUNDS = 500, 10  # draws a round; rounds at most, per exploration
+EXPLORED = 0.5  # power of the weights at which an exploration has found its way
+ROUND = 800  # draws a round of learning
 LEARNING_ROUNDS = 12  # at most, with the draws of all explorations together
 COMPONENTS = 16
 GOOD_EFFICIENCY = 0.35  # effective draws per draw of a round: no more learning needed
 LEAST_EFFECTIVE = 100.0  # effective draws that set the first temperature; later rounds ask for more
 MOST_EFFECTIVE = 400.0
 LEAST_SHARE = 0.005
+SMALLEST_START = 0.2  # standard deviation of the components to begin with, on the real line
 FITTED = 3000  # draws that a mixture is fitted to
 
 
@@ -82,11 +84,13 @@ class Record:
     def tempered(self, least: float) -> tuple[Float[np.ndarray, " draw"], float]:
         """Normalised weights at the highest power of the weights, up to 1, that keeps so many effective draws."""
         log_weight = self.log_weight - self.log_weight.max()
-        power, low, high = 1.0, 0.0, 1.0
-        while effective(log_weight * power) < least and high - low > 1e-4:
-            power = 0.5 * (low + high)
-            low, high = (power, high) if effective(log_weight * power) >= least else (low, power)
-            power = low if high - low <= 1e-4 else 0.5 * (low + high)
+        power = 1.0
+        if effective(log_weight) < least:
+            low, high = 0.0, 1.0
+            while high - low > 1e-3 * high:
+                power = 0.5 * (low + high)
+                low, high = (power, high) if effective(log_weight * power) >= least else (low, power)
+            power = low
         weights = np.exp(log_weight * power)
         return weights / weights.sum(), power
 
@@ -120,11 +124,11 @@ def learn_proposal(target: Target, key: PRNGKeyArray, report: Report, threads: i
         evaluations += spent
         record = Record.empty(target.size)
         for turn in range(EXPLORING_ROUNDS):
-            _round(target, mixture, record, rng, threads)
+            _round(target, mixture, record, rng, threads, EXPLORING_ROUND)
             report(Progress("exploring", done + turn + 1, rounds))
             weights, power = record.tempered(min(LEAST_EFFECTIVE + 30 * turn, MOST_EFFECTIVE))
             mixture = _fitted(record, weights, None, rng)
-            if power == 1.0:
+            if power >= EXPLORED:
                 break
         explored.append(record)
     alone = tuple(float(logsumexp(it.log_weight) - np.log(len(it.log_weight))) for it in explored)
@@ -145,7 +149,7 @@ def learn_more(
         weights, power = record.tempered(MOST_EFFECTIVE)
         # While the weights have to be tempered, components are sought anew; then the last ones are refined.
         mixture = _fitted(record, weights, best if power == 1.0 else None, rng)
-        gained = _round(target, mixture, record, rng, threads)
+        gained = _round(target, mixture, record, rng, threads, ROUND)
         worse = 0 if gained > efficiency else worse + 1
         if gained > efficiency or best is None:
             best = mixture
@@ -167,12 +171,14 @@ def _fitted(record: Record, weights: np.ndarray, start: Mixture | None, rng: np.
     return (start or seeded(vectors, share, COMPONENTS, rng)).refitted(vectors, share, LEAST_SHARE)
 
 
-def _round(target: Target, mixture: Mixture, record: Record, rng: np.random.Generator, threads: int) -> float:
-    """Draw a round from a mixture into the record; effective draws per draw."""
-    vectors = mixture.sample(ROUND, rng)
+def _round(
+    target: Target, mixture: Mixture, record: Record, rng: np.random.Generator, threads: int, count: int
+) -> float:
+    """Draw so many from a mixture into the record; effective draws per draw."""
+    vectors = mixture.sample(count, rng)
     log_density = log_densities(target, vectors, threads=threads)
     record.add(mixture, vectors, log_density)
-    return effective(log_density - mixture.log_density(vectors)) / ROUND
+    return effective(log_density - mixture.log_density(vectors)) / count
 
 
 def _climbed(target: Target, key: PRNGKeyArray) -> tuple[Mixture, int]:
@@ -180,6 +186,7 @@ def _climbed(target: Target, key: PRNGKeyArray) -> tuple[Mixture, int]:
     climbs = [climb(target, start, CLIMB_ITERATIONS) for start in dispersed_starts(target, key, CLIMBS)]
     highest = max(value for _, value, _ in climbs)
     ends = np.stack([end for end, value, _ in climbs if value >= highest - ENDS_KEPT_NATS])
-    spread = np.maximum(ends.std(axis=0), 0.2)
+    low, high = np.quantile(ends, [0.25, 0.75], axis=0)  # a few ends far away shall not widen all
+    spread = np.maximum((high - low) / 1.35, SMALLEST_START)
     scales = np.tile(np.diag(spread**2), (len(ends), 1, 1))
     return Mixture.of(np.ones(len(ends)), ends, scales, DEGREES_OF_FREEDOM), sum(spent for *_, spent in climbs)

@@ -206,8 +206,15 @@ def _allowed(cells: _Cells) -> tuple[Float[Array, "step row column"], Float[Arra
 
 
 def _whole_value(cells: _Cells) -> Float[Array, " step"]:
-    allowed, forbidden = _allowed(cells)
-    return _difference_over(cells, allowed) + REPELLED_WEIGHT * forbidden
+    """Row by row of the picture: what is held then, (step, column), never leaves the nearest cache."""
+
+    def add_row(sums: Array, row: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        saliency, wide, narrow = row
+        difference = wide[:, None] * cells.wide_columns - narrow[:, None] * cells.narrow_columns
+        return sums + saliency * jnp.maximum(difference, REPELLED_WEIGHT), None
+
+    rows = cells.saliency, cells.wide_rows.T, cells.narrow_rows.T
+    return total(lax.scan(add_row, jnp.zeros_like(cells.wide_columns), rows)[0])
 
 
 def _whole_sums(cells: _Cells) -> tuple[Sum, Sum, Float[Array, " step"]]:
