@@ -104,15 +104,18 @@ def test_moves_leave_the_posterior_as_it_is_whatever_they_propose_from():
     rng = np.random.default_rng(8)
     places = answer.points[rng.choice(len(answer.points), 2000, p=answer.weight)]
     places += rng.uniform(-0.5, 0.5, places.shape) * np.array([0.05, 0.4])  # anywhere in the grid's cell
-    proposal = smc._proposal(places, np.full(2000, 1 / 2000), rng)
-    beside = replace(proposal, centre=proposal.centre + np.array([0.3, 2.0]))
+    proposals = smc._proposals(places, np.full(2000, 1 / 2000), rng)
+    first, second = (replace(one, centre=one.centre + np.array([0.3, 2.0])) for one in proposals)
+    half = np.arange(2000) % 2
     nowhere = smc.Particles(places, np.full(2000, -np.inf), np.full(2000, -np.inf))
-    held, _ = smc._moved(target, None, beside, nowhere, jax.random.key(6), 1.0, 0, lambda share: None)
-    moved, accepted = smc._moved(target, None, beside, held, jax.random.key(7), 1.0, 15, lambda share: None)
+    held, _ = smc._moved(target, None, (first, second), half, nowhere, jax.random.key(6), 1.0, 0, lambda share: None)
+    moved, accepted = smc._moved(
+        target, None, (first, second), half, held, jax.random.key(7), 1.0, 15, lambda share: None
+    )
     assert 0.1 < accepted.mean() < 0.9
     assert (moved.real != places).any(axis=1).mean() > 0.9
     middle = answer.mean(answer.points)
-    for of in (lambda away: away, np.square, np.sign):
+    for of in (lambda away: away, np.square, lambda away: np.sign(away[:, :1] + middle[0])):
         expected = answer.mean(of(answer.points - middle))
         assert stats.ttest_1samp(of(moved.real - middle), expected).pvalue.min() > FALSE_ALARM
 
@@ -133,7 +136,7 @@ def test_what_it_tells_of_itself(from_prior):
         assert (np.diff(temperatures) > 0).all()
         assert temperatures[-1] == 1
     taken = sum(len(temperatures) for temperatures in from_prior.facts["temperatures"])
-    assert from_prior.evaluations == PARTICLES * (REPLICATES + 4 * taken)
+    assert from_prior.evaluations == PARTICLES * (REPLICATES + 6 * taken)
     evidences = np.array(from_prior.facts["log_evidence_nats"])
     assert from_prior.log_evidence_nats[0] == pytest.approx(np.log(np.exp(evidences).mean()))
     assert from_prior.log_evidence_nats[1] == pytest.approx(evidences.std(ddof=1) / np.sqrt(REPLICATES), rel=0.3)

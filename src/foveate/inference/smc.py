@@ -22,11 +22,11 @@ from blackjax.smc.resampling import systematic
 from blackjax.smc.solver import dichotomy
 from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Float, Key, PRNGKeyArray
+from jaxtyping import Float, Int, Key, PRNGKeyArray
 
 from foveate.errors import InputError
 from foveate.inference.draws import check_count, generator, padded, prior_draws
-from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, draw_from, log_density_at
+from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, draw_from, log_density_at, seeded
 from foveate.inference.samples import Progress, Report, Samples, silent
 from foveate.inference.target import Target
 from foveate.model.history import Array
@@ -43,7 +43,7 @@ EVEN_ENOUGH = 0.5
 CYCLE = 3
 
 # The fitted mixture: components for modes and bent ridges, and a wide one with the covariance of all particles.
-COMPONENTS = 7
+COMPONENTS = 5
 WIDE_SHARE = 0.1
 LEAST_SHARE = 0.02
 
@@ -79,7 +79,7 @@ def tempered(
     *,
     particles: int = 1000,
     replicates: int = 4,
-    moves: int = 4,
+    moves: int = 6,
     start: Mixture | None = None,
     report: Report = silent,
 ) -> Samples:
@@ -146,11 +146,16 @@ def _replicate(
 ) -> Replicate:
     for_start, for_path = jax.random.split(key)
     origin = None if start is None else padded(start)
-    place = prior_draws(target, for_start, count) if start is None else start.sample(count, generator(for_start))
+    if start is None:
+        place = prior_draws(target, for_start, count)
+    else:
+        rng = generator(for_start)
+        # In no order: those of a mixture come component by component, and the halves must be alike.
+        place = rng.permutation(start.sample(count, rng))
     # The first evaluation goes through the function that moves particles, as a move to where they are.
     nowhere = Particles(place, np.full(count, -np.inf), np.full(count, -np.inf))
-    still = _proposal(place, np.full(count, 1 / count), np.random.default_rng(0))
-    held, _ = _moved(target, origin, still, nowhere, for_start, 0.0, 0, partial(tell, 0.0, 0.0))
+    still = _proposals(place, np.full(count, 1 / count), np.random.default_rng(0))
+    held, _ = _moved(target, origin, still, _half(count), nowhere, for_start, 0.0, 0, partial(tell, 0.0, 0.0))
     if not np.isfinite(held.log_rest).any():
         raise InputError(f"the posterior density is not finite at any of the {count} particles at the start.")
     temperature, log_evidence, evaluations = 0.0, 0.0, count
@@ -163,9 +168,9 @@ def _replicate(
         found = _reweighted(held.log_rest, np.asarray(temperature), for_choice)
         last, temperature, gain, weights, chosen = temperature, float(found[0]), *map(np.asarray, found[1:])
         log_evidence += float(gain)
-        proposal = _proposal(held.real, weights, generator(for_fit))
-        here = partial(tell, last, temperature)
-        held, accepted = _moved(target, origin, proposal, _taken(held, chosen), for_moves, temperature, moves, here)
+        proposals = _proposals(held.real, weights, generator(for_fit))
+        held, half, here = _taken(held, chosen), _half(count)[chosen], partial(tell, last, temperature)
+        held, accepted = _moved(target, origin, proposals, half, held, for_moves, temperature, moves, here)
         evaluations += count * moves
         temperatures.append(temperature)
         acceptances.append(float(accepted.mean()))
@@ -193,26 +198,46 @@ def _reweighted(
     return following, total - jnp.log(log_rest.size), weights, systematic(key, weights, log_rest.size)
 
 
-def _proposal(
+def _half(count: int) -> Int[np.ndarray, " particle"]:
+    """Which half each particle belongs to; brothers stand beside each other, and so in the same half."""
+    return (np.arange(count) >= count // 2).astype(np.int64)
+
+
+def _proposals(
+    real: Float[np.ndarray, "particle number"], weights: Float[np.ndarray, " particle"], rng: np.random.Generator
+) -> tuple[Mixture, Mixture]:
+    """For either half of the particles a mixture fitted to the other half.
+
+    A mixture fitted to the particles that it moves is too dense where they stand: they would leave too easily, for the
+    mixture's wide tails, and the evidence come out too low (by half a nat, once).
+    """
+
+    def for_half(half: int) -> Mixture:
+        others = np.where(_half(len(real)) != half, weights, 0.0)
+        enough = np.count_nonzero(others) >= 2 * real.shape[1]
+        return padded(_fitted(real, others if enough else weights, rng))
+
+    return for_half(0), for_half(1)
+
+
+def _fitted(
     real: Float[np.ndarray, "particle number"], weights: Float[np.ndarray, " particle"], rng: np.random.Generator
 ) -> Mixture:
     """A mixture fitted to weighted particles, with a wide component for what it may miss."""
-    size = real.shape[1]
+    some = weights > 0
+    real, weights = real[some], weights[some] / weights[some].sum()
     middle = weights @ real
     spread = (real - middle).T @ ((real - middle) * weights[:, None])
     spread += 1e-9 * np.diag(np.maximum(np.diag(spread), 1e-9))
-    begin = real[rng.choice(len(real), COMPONENTS, p=weights)]
-    first = Mixture.of(
-        np.ones(COMPONENTS), begin, np.stack([spread * COMPONENTS ** (-2 / size)] * COMPONENTS), DEGREES_OF_FREEDOM
-    )
-    fitted = first.refitted(real, weights, LEAST_SHARE)
+    fitted = seeded(real, weights, COMPONENTS, rng).refitted(real, weights, LEAST_SHARE)
     return fitted.with_component(WIDE_SHARE, middle, spread, DEGREES_OF_FREEDOM)
 
 
 def _moved(
     target: Target,
     start: Mixture | None,
-    proposal: Mixture,
+    proposals: tuple[Mixture, Mixture],
+    half: Int[np.ndarray, " particle"],
     held: Particles,
     key: PRNGKeyArray,
     temperature: float,
@@ -222,28 +247,30 @@ def _moved(
     """The particles after `moves` Metropolis steps, and which share each accepted; none: evaluated where they are."""
     count = len(held.real)
     extra = -count % GROUP
-    whole = jax.tree.map(lambda leaf: np.concatenate([leaf, leaf[-1:].repeat(extra, axis=0)]), held)
+    all_held, all_half = jax.tree.map(lambda leaf: np.concatenate([leaf, leaf[-1:].repeat(extra, 0)]), (held, half))
     keys = jax.random.split(key, count + extra)
-    parts = []
     # As arrays: a plain number would be compiled in.
-    how = np.asarray(temperature), np.asarray(moves)
+    at, times = np.asarray(temperature), np.asarray(moves)
+    parts = []
     for first in range(0, count, GROUP):
         some = slice(first, first + GROUP)
-        parts.append(jax.tree.map(np.asarray, _group(target, start, proposal, _taken(whole, some), keys[some], *how)))
+        part = _group(target, start, proposals, _taken(all_held, some), all_half[some], keys[some], at, times)
+        parts.append(jax.tree.map(np.asarray, part))
         tell((first + GROUP) / len(keys))
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:count], *parts)
 
 
-def _taken(held: Particles, which: Any) -> Particles:
-    return jax.tree.map(lambda leaf: leaf[which], held)
+def _taken(particles: Any, which: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[which], particles)
 
 
 @eqx.filter_jit
 def _group(
     target: Target,
     start: Mixture | None,
-    proposal: Mixture,
+    proposals: tuple[Mixture, Mixture],
     held: Particles,
+    half: Int[Array, " particle"],
     keys: Key[Array, " particle"],
     temperature: Float[Array, ""],
     moves: Array,
@@ -263,7 +290,7 @@ def _group(
         possible = jnp.isfinite(at.log_rest)
         return jnp.where(possible, at.log_start + temperature * jnp.where(possible, at.log_rest, 0.0), -jnp.inf)
 
-    def move(index: Array, state: tuple[Particles, Array], key: PRNGKeyArray) -> tuple[Particles, Array]:
+    def move(index: Array, state: tuple[Particles, Array], proposal: Mixture, key: PRNGKeyArray):
         here, accepted = state
         for_place, for_part, for_length, for_step, for_choice = jax.random.split(jax.random.fold_in(key, index), 5)
         walking = index % CYCLE == CYCLE - 1
@@ -278,10 +305,11 @@ def _group(
         accept = only_look | (jnp.log(jax.random.uniform(for_choice)) < log_ratio)
         return jax.tree.map(lambda new, old: jnp.where(accept, new, old), there, here), accepted + accept
 
-    def of_one(item: tuple[Particles, PRNGKeyArray]) -> tuple[Particles, Float[Array, ""]]:
-        here, key = item
+    def of_one(item: tuple[Particles, Array, PRNGKeyArray]) -> tuple[Particles, Float[Array, ""]]:
+        here, half, key = item
+        proposal = jax.tree.map(lambda first, second: jnp.where(half == 0, first, second), *proposals)
         steps = jnp.maximum(moves, 1)
-        last, accepted = lax.fori_loop(0, steps, lambda index, state: move(index, state, key), (here, jnp.zeros(())))
-        return last, accepted / steps
+        state = lax.fori_loop(0, steps, lambda index, state: move(index, state, proposal, key), (here, jnp.zeros(())))
+        return state[0], state[1] / steps
 
-    return lax.map(of_one, (held, keys))
+    return lax.map(of_one, (held, half, keys))
