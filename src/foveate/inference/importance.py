@@ -13,8 +13,10 @@ from jaxtyping import Float, PRNGKeyArray
 from scipy.special import logsumexp
 
 from foveate.errors import InputError
+from foveate.inference.diagnosis import weighted_diagnostics
+from foveate.inference.mixture import Mixture
 from foveate.inference.modes import find_modes
-from foveate.inference.proposal import effective, learn_more, learn_proposal
+from foveate.inference.proposal import LEAST_EFFECTIVE, Proposal, effective, learn_more, learn_proposal
 from foveate.inference.samples import Progress, Report, Samples, Weighted, silent
 from foveate.inference.smc import tempered
 from foveate.inference.target import GROUP, Target, log_densities
@@ -22,8 +24,14 @@ from foveate.precision import check_key, double_precision
 
 MOST_TRUSTED_K = 0.7  # Pareto k-hat above which importance sampling is not reliable (Vehtari et al.)
 ATTEMPTS = 3
-# Effective draws to aim for in each replicate, and the draws that it may take.
-EFFECTIVE_DRAWS, FEWEST_DRAWS, MOST_DRAWS = 500, 800, 4096
+# Drawing goes on until every number has this many effective draws, bulk and tails, over all replicates, which then
+# agree as well as this; a replicate draws so many at a time, and so many at most.
+EFFECTIVE_DRAWS, LARGEST_RHAT = 700, 1.007
+FEWEST_DRAWS, MOST_DRAWS = 512, 4096
+LEAST_EFFICIENCY = 0.1  # with fewer effective draws per draw it is better to learn more than to draw more
+
+# A wide component beside the learnt ones, so that no weight is huge where they leave a gap.
+WIDE_SHARE, WIDE_STRETCH, WIDE_FREEDOM = 0.1, 1.5, 3.0
 
 
 def pareto_k(log_weight: Float[np.ndarray, " draw"]) -> float:
@@ -61,24 +69,26 @@ def importance(
     settings = {"replicates": replicates, "draws": draws}
     mixture, efficiency, evaluations = proposal.mixture, proposal.efficiency, proposal.evaluations
     for attempt in range(ATTEMPTS):
-        count = int(np.clip(EFFECTIVE_DRAWS / max(efficiency, 1e-3), FEWEST_DRAWS, MOST_DRAWS)) // GROUP * GROUP
-        real, log_weight = [], []
-        for replicate in range(replicates):
-            vectors = mixture.sample(count, rng)
-            log_density = log_densities(target, vectors, threads=threads)
-            proposal.record.add(mixture, vectors, log_density)
-            real.append(vectors)
-            log_weight.append(log_density - mixture.log_density(vectors))
-            report(Progress("drawing", replicate + 1, replicates))
-        weighted = Weighted(np.stack(real), np.stack(log_weight))
-        evaluations += replicates * count
-        k = pareto_k(weighted.log_weight.ravel())
-        if k <= MOST_TRUSTED_K and effective(weighted.log_weight.ravel()) >= 0.6 * EFFECTIVE_DRAWS * replicates:
+        frozen = _defended(mixture, proposal)
+        weighted = None
+        while True:
+            weighted = _more_draws(target, frozen, weighted, replicates, efficiency, rng, threads)
+            rhat, bulk, tail = weighted_diagnostics(weighted)
+            k, worst = pareto_k(weighted.log_weight.ravel()), float(np.min([bulk, tail]))
+            report(Progress("drawing", int(worst), EFFECTIVE_DRAWS, {"rhat": float(rhat.max()), "pareto_k": k}))
+            enough = worst >= EFFECTIVE_DRAWS and rhat.max() <= LARGEST_RHAT
+            wasteful = k > MOST_TRUSTED_K or worst < LEAST_EFFICIENCY * weighted.log_weight.size
+            if enough or wasteful or weighted.log_weight.shape[1] >= MOST_DRAWS:
+                break
+        evaluations += weighted.log_weight.size
+        if enough and k <= MOST_TRUSTED_K:
             break
         if attempt + 1 < ATTEMPTS:
-            before = len(proposal.record.vectors)
+            for vectors, log_weight in zip(weighted.real, weighted.log_weight, strict=True):
+                proposal.record.add(frozen, vectors, log_weight + frozen.log_density(vectors))
+            added = len(proposal.record.vectors)
             mixture, efficiency = learn_more(target, proposal.record, rng, report, threads)
-            evaluations += len(proposal.record.vectors) - before
+            evaluations += len(proposal.record.vectors) - added
     facts = {
         "pareto_k": k,
         "attempts": attempt + 1,
@@ -101,6 +111,43 @@ def importance(
         log_evidence_nats=log_evidence(weighted.log_weight),
         modes=modes,
         facts=facts,
+    )
+
+
+def _defended(mixture: Mixture, proposal: Proposal) -> Mixture:
+    """The mixture with a wide component as large as all that it was learnt from."""
+    record = proposal.record
+    weight = record.tempered(LEAST_EFFECTIVE)[0]
+    middle = weight @ record.vectors
+    away = record.vectors - middle
+    scale = WIDE_STRETCH**2 * (away.T @ (away * weight[:, None])) + 1e-8 * np.eye(len(middle))
+    return mixture.with_component(WIDE_SHARE, middle, scale, WIDE_FREEDOM)
+
+
+def _more_draws(
+    target: Target,
+    mixture: Mixture,
+    weighted: Weighted | None,
+    replicates: int,
+    efficiency: float,
+    rng: np.random.Generator,
+    threads: int,
+) -> Weighted:
+    """The draws so far with as many again for every replicate; the first ones are as many as should do."""
+    if weighted is None:
+        wanted = 2 * EFFECTIVE_DRAWS / replicates / max(efficiency, 1e-3)
+    else:
+        wanted = weighted.log_weight.shape[1] / 2
+    count = int(np.clip(wanted, FEWEST_DRAWS, MOST_DRAWS // 2)) // GROUP * GROUP
+    vectors = np.stack([mixture.sample(count, rng) for _ in range(replicates)])
+    flat = vectors.reshape(-1, vectors.shape[-1])
+    log_weight = log_densities(target, flat, threads=threads) - mixture.log_density(flat)
+    found = Weighted(vectors, log_weight.reshape(replicates, count))
+    if weighted is None:
+        return found
+    return Weighted(
+        np.concatenate([weighted.real, found.real], axis=1),
+        np.concatenate([weighted.log_weight, found.log_weight], axis=1),
     )
 
 
