@@ -18,6 +18,7 @@ LAYERS = [
     {"simulation"},
     {"execution"},
     {"example", "evaluate", "figures"},
+    {"experiments"},
     {"demo"},
     {"commands"},
     {"cli"},

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from foveate.commands import calibrate, demo, diagnose, fit
+from foveate.commands import calibrate, demo, diagnose, fit, recover
 from foveate.commands.messages import INTERRUPTED, MISTAKE, say
 from foveate.errors import InputError
 
@@ -66,6 +66,7 @@ for module, command in (
     (demo, demo.demo),
     (fit, fit.fit),
     (diagnose, diagnose.diagnose),
+    (recover, recover.recover),
     (calibrate, calibrate.calibrate),
 ):
     app.command(help=module.HELP, short_help=module.SHORT_HELP, epilog=module.EXAMPLE)(command)

@@ -8,7 +8,7 @@ import typer
 
 from foveate.commands.interruption import interruptible
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.commands.outputs import chosen, own_folder, progress, write_json
+from foveate.commands.outputs import chosen, finite, own_folder, progress, write_json
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def calibrate(
     about = _summary(earlier, found, seed)
     write_json(out / SUMMARY, about)
     if as_json:
-        print(json.dumps(about))
+        print(json.dumps(finite(about)))
     else:
         _print_table(found, out)
 

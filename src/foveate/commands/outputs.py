@@ -1,6 +1,7 @@
 """What commands with a folder of results share: whose files those are, progress, and leaving."""
 
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,8 +85,17 @@ def progress(heading: str) -> Iterator[Tell]:
 
 
 def write_json(path: Path, contents: dict[str, Any]) -> None:
-    """Write a JSON file, whole or not at all."""
+    """Write a JSON file, whole or not at all; numbers that are not finite become null."""
     from foveate.inference.files import write_whole
 
-    text = json.dumps(contents, indent=2, allow_nan=False) + "\n"
+    text = json.dumps(finite(contents), indent=2, allow_nan=False) + "\n"
     write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def finite(value: Any) -> Any:
+    """The same with null for every number that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {name: finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

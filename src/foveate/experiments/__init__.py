@@ -1,0 +1,1 @@
+"""Experiments: the paper's own, done again."""
