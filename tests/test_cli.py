@@ -30,11 +30,12 @@ def demo(tmp_path_factory) -> tuple[Path, subprocess.CompletedProcess]:
     return folder, foveate("demo", "--out", folder, "--seed", SEED, "--json")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["fit", "--help"], ["diagnose", "--help"]])
 def test_help_ends_with_an_example(arguments):
+    command = arguments[0] if arguments[1:] else "demo"
     done = foveate(*arguments)
     assert done.returncode == 0
-    assert done.stdout.strip().splitlines()[-1].strip().startswith("Example: foveate demo --out")
+    assert done.stdout.strip().splitlines()[-1].strip().startswith(f"Example: foveate {command} ")
 
 
 def test_help_imports_nothing_heavy():
@@ -56,6 +57,10 @@ def test_version():
         (["demo", "--out", "x", "--seed", "one"], "--seed"),
         (["demo", "--out", "x", "--seed", "-1"], "--seed"),
         (["demo", "--out", __file__], "is a file"),
+        (["fit"], "--out"),
+        (["fit", "--out", "x", "--workers", "0"], "--workers"),
+        (["diagnose"], "folder"),
+        (["diagnose", "nowhere"], "no folder nowhere"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(arguments, words, tmp_path):
@@ -136,6 +141,13 @@ def test_demo_ranks_the_model_that_made_the_data_first(demo):
     means = {name: scores["mean_bits"] for name, scores in models.items()}
     assert max(means, key=lambda name: means[name]) == "full"
     assert means["saliency_baseline"] < means["local_saliency"] < means["full"] - 0.1
+
+
+def test_the_demos_posterior_can_be_read_back(demo):
+    from foveate import Posterior
+
+    folder, _ = demo
+    assert Posterior.load(folder / "posterior.nc").converged
 
 
 def test_demo_tables_can_be_read_back(demo):

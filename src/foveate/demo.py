@@ -27,7 +27,9 @@ from foveate.figures import maps as map_figures
 from foveate.figures.ranking import ranking
 from foveate.figures.scanpath import scan_path
 from foveate.figures.style import journal_style, new_figure, save
+from foveate.inference.fit import fit
 from foveate.inference.point import maximum_a_posteriori
+from foveate.inference.posterior import Posterior
 from foveate.model.catalogue import CATALOGUE, TITLES, named_model
 from foveate.model.history import History, Picture
 from foveate.model.model import DRAWN_FROM_MAP, Model
@@ -38,18 +40,21 @@ from foveate.simulation.simulate import simulate
 MADE_BY = "foveate demo"
 FIGURES = ("maps", "scanpath", "policies", "ranking")
 FILES = (
-    "scores.json", "scores.csv", "fixations.csv", "simulated.csv",
+    "scores.json", "scores.csv", "fixations.csv", "simulated.csv", "posterior.nc",
     *(f"{name}.{ending}" for name in FIGURES for ending in ("png", "svg")),
 )  # fmt: skip
 
 HELD_OUT = 4  # pictures
+
+# The model of which a posterior is shown, for the first observer: the one that compiles fastest.
+SHOWN_POSTERIOR = "local_saliency"
 
 # The step whose densities are drawn: the path so far has this many fixations.
 SHOWN_STEP = 10
 
 # What a step's first run costs in seconds, compilation included, and every other run: only the progress bar reads it.
 FIRST_FIT_S = {"full": 12.0, "local_choice": 12.0, "fixed_choice": 12.0, "local_saliency": 5.0}
-OTHER_S = 1.0
+OTHER_S, POSTERIOR_S = 1.0, 6.0
 
 Notify = Callable[[str, float], None]  # what is being done, and which share of the work is behind
 
@@ -63,6 +68,7 @@ class DemoResult:
     about: dict  # as in scores.json
     scores: Mapping[str, MeanWithError]  # bits per fixation by model
     behind_best: Mapping[str, MeanWithError]  # paired by observer
+    posterior: Posterior
 
 
 def run_demo(out: Path, seed: int, notify: Notify) -> DemoResult:
@@ -76,6 +82,10 @@ def run_demo(out: Path, seed: int, notify: Notify) -> DemoResult:
     progress.begin("simulating scan paths", OTHER_S)
     simulated = simulate(example.models, example.data.maps, example.data.paths, for_simulation)
     bits = _held_out_bits(example.data, for_fits, progress)
+    observers = example.data.paths.observers
+    progress.begin(f"drawing the posterior of observer {observers[0]}", POSTERIOR_S)
+    shown, own_key = example.data.select(observers=[observers[0]]), jax.random.fold_in(for_fits, len(observers))
+    posterior = fit(named_model(SHOWN_POSTERIOR), shown, own_key)
 
     progress.begin("drawing", 5.0)
     scores = {name: over_observers(values) for name, values in bits.items()}
@@ -84,14 +94,14 @@ def run_demo(out: Path, seed: int, notify: Notify) -> DemoResult:
     about = _about(seed, example.data, bits, scores, behind) | {"run_time_s": round(time.monotonic() - started, 1)}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "scores.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-    observers = example.data.paths.observers
     _table(bits, observers).to_csv(folder / "scores.csv", index=False)
     example.data.paths.to_table().to_csv(folder / "fixations.csv", index=False)
     simulated.to_table().to_csv(folder / "simulated.csv", index=False)
     first = next(iter(simulated.select(observers=[observers[0]])))
+    posterior.save(folder / "posterior.nc")
     _draw(folder, example, first, bits, scores)
     progress.finish()
-    return DemoResult(folder, tuple(folder / name for name in FILES), about, scores, behind)
+    return DemoResult(folder, tuple(folder / name for name in FILES), about, scores, behind, posterior)
 
 
 class _Progress:
@@ -100,7 +110,8 @@ class _Progress:
     def __init__(self, notify: Notify):
         observers = len(OBSERVERS)
         fits = sum(FIRST_FIT_S.get(name, OTHER_S) + (observers - 1) * OTHER_S for name in CATALOGUE)
-        self._notify, self._total, self._done, self._next = notify, 10.0 + observers * OTHER_S + fits, 0.0, 0.0
+        self._total = 10.0 + POSTERIOR_S + observers * OTHER_S + fits
+        self._notify, self._done, self._next = notify, 0.0, 0.0
 
     def begin(self, label: str, expected_s: float) -> None:
         self._done, self._next = self._done + self._next, expected_s
@@ -156,7 +167,7 @@ def _about(
         "versions": {"python": sys.version.split()[0]}
         | {name: version(name) for name in ("foveate", "jax", "numpy", "scipy")},
         "score": "bits per fixation over uniform, from the third fixation on, mean over fixations",
-        "parameters": "point estimates at the highest posterior density, per observer; no posteriors yet",
+        "parameters": "point estimates at the highest posterior density, per observer",
         "held_out_pictures": data.paths.pictures[-HELD_OUT:],
         "models": {
             name: {

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from foveate.demo import DemoResult, Notify
+    from foveate.inference.posterior import Posterior
 
 HELP = (
     "Run the main job on built-in example data: make the data, simulate scan paths with the full model, fit the "
-    "five published models to each observer, score them on held-out pictures, draw maps, a scan path, densities and "
-    "the ranking. Takes about a minute. Files of an earlier demo are written over, others never."
+    "five published models to each observer, score them on held-out pictures, draw one posterior, maps, a scan path, "
+    "densities and the ranking. Takes about a minute. Files of an earlier demo are written over, others never."
 )
 SHORT_HELP = "Run the main job on built-in example data."
 EXAMPLE = "Example: foveate demo --out demo --seed 1"
@@ -92,12 +93,30 @@ def _print_scores(result: "DemoResult") -> None:
     console.print(
         f"Means and standard errors over {observers} observers, each fitted on 8 pictures and scored on "
         f"{len(result.about['held_out_pictures'])} others; the second column is paired by observer. Parameters are "
-        "point estimates (highest posterior density): there are no posteriors yet.",
+        "point estimates (highest posterior density).",
         highlight=False,
     )
+    _print_posterior(console, result.posterior)
     print(f"\nFiles in {result.folder}:")
     for name, contents in CONTENTS.items():
         print(f"  {name:<21} {contents}")
+
+
+def _print_posterior(console: "Console", posterior: "Posterior") -> None:
+    """What a posterior says of its parameters, and whether it can be trusted."""
+    from rich.table import Table
+
+    from foveate.model.catalogue import TITLES
+
+    title = f"Posterior of {TITLES[posterior.model.name]}, observer {posterior.observer}"
+    table = Table("parameter", title=f"\n{title}", title_justify="left")
+    for name in ("mean", "sd", "2.5%", "97.5%", "R-hat", "ESS"):
+        table.add_column(name, justify="right")
+    for name, row in posterior.table().iterrows():
+        numbers = [f"{row[column]:.1f}" for column in ("mean", "sd", "2.5%", "97.5%")]
+        table.add_row(str(name), *numbers, f"{row['rhat']:.3f}", f"{row['ess_bulk']:.0f}")
+    console.print(table)
+    console.print(f"Variances in deg². The fit has {posterior.diagnosis.verdict}", highlight=False)
 
 
 CONTENTS = {
@@ -105,6 +124,7 @@ CONTENTS = {
     "scores.csv": "score of every model and observer",
     "fixations.csv": "the example data, one row per fixation",
     "simulated.csv": "paths simulated with the full model, with the policy of each fixation",
+    "posterior.nc": "draws of one posterior, as Posterior.load and ArviZ read them",
     "maps.png, .svg": "the pictures' fixation densities",
     "scanpath.png, .svg": "one simulated path, each fixation in the colour of its policy",
     "policies.png, .svg": "what each policy expects at one step, and their mixture",

@@ -33,4 +33,4 @@ def diagnose(
         return
     print_verdicts(posteriors, f"Model {run.model.name!r}, {run.sampler} sampling, seed {run.seed}")
     if missing:
-        print(f"{len(missing)} of the data's {len(run.observers)} observers have no fit here.")
+        print(f"There is no fit yet of {len(missing)} of the data's {len(run.observers)} observers.")
