@@ -46,16 +46,18 @@ def recover(
 ) -> None:
     """Recover, write posteriors, figures and a table, and print it."""
     names = chosen(models, MODELS, "model")
-    chosen(sampler, SAMPLERS, "sampler")
+    if len(chosen(sampler, SAMPLERS, "sampler")) != 1:
+        raise InputError(f"--sampler {sampler}: give one sampler; there are {', '.join(SAMPLERS)}.")
     if sampler == "gibbs" and "local_saliency" in names:
         raise InputError(
             "Gibbs sampling has no conditionals for local_saliency: say --models full,local_choice,fixed_choice."
         )
+    maps = interruptible(lambda: _maps(data))  # a mistake in --data comes out before anything is written
     own_folder(out, [SUMMARY, *(f"{name}{ending}" for name in MODELS for ending in ENDINGS)], SUMMARY, MADE_BY)
     asked = {"seed": seed, "data": data, "sampler": sampler, "chains": chains}
     earlier = _claim(out, asked)
     try:
-        found = interruptible(lambda: _run(out, names, asked))
+        found = interruptible(lambda: _run(out, names, maps, asked))
     except KeyboardInterrupt:
         leave_at_once(say(f"interrupted; what is done is in {out}: run the same command again to go on.", INTERRUPTED))
     about = _summary(asked, earlier, found)
@@ -79,7 +81,7 @@ def _claim(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _run(out: Path, names: list[str], asked: dict[str, Any]) -> "list[Recovery]":
+def _run(out: Path, names: list[str], maps: "SaliencyMaps", asked: dict[str, Any]) -> "list[Recovery]":
     """The recoveries, one after the other; those whose posterior is in the folder are not done again."""
     import jax
 
@@ -87,7 +89,7 @@ def _run(out: Path, names: list[str], asked: dict[str, Any]) -> "list[Recovery]"
     from foveate.experiments.recovery import recover
 
     keep_compiled()
-    maps, key, found = _maps(asked["data"]), jax.random.key(asked["seed"]), []
+    key, found = jax.random.key(asked["seed"]), []
     sampler = cast("RecoverySampler", asked["sampler"])
     with progress(f"foveate recover, seed {asked['seed']}; the results will be in {out}") as tell:
         for number, name in enumerate(names):
@@ -95,7 +97,8 @@ def _run(out: Path, names: list[str], asked: dict[str, Any]) -> "list[Recovery]"
 
             def told(at: "Progress", number: int = number, name: str = name) -> None:
                 nonlocal furthest
-                furthest = max(furthest, at.done / max(at.total, 1)) if at.stage in CHAIN_STAGES else furthest
+                share = at.done / max(at.total, 1) if at.stage in CHAIN_STAGES else 0.0
+                furthest = min(max(furthest, share), 1.0)  # importance sampling may draw more than it set out to
                 tell(f"{name}, {at.stage} {at.done} of {at.total}", number + 0.97 * furthest, len(names))
 
             tell(f"{name}, simulating", number, len(names))
@@ -163,10 +166,11 @@ def _print_tables(out: Path, found: "list[Recovery]") -> None:
     for it in found:
         seconds = it.posterior.provenance["seconds"]
         title = f"{TITLES[it.truth.name]}, {it.posterior.samples.sampler}, {seconds:.0f} s"
-        table = Table("number", title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-        for heading in ("truth", "mean", "sd", "95 % interval", "truth above", "R-hat", "ESS"):
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("number", no_wrap=True)
+        for heading in ("truth", "mean", "sd", "95 % interval", "below truth", "R-hat", "ESS"):
             table.add_column(heading, justify="right", no_wrap=True)
-        table.add_column("truth inside")
+        table.add_column("inside")
         for label, row in it.table().iterrows():
             table.add_row(
                 with_unit(str(label)), f"{row['truth']:.3g}", f"{row['mean']:.3g}", f"{row['sd']:.2g}",
@@ -176,7 +180,7 @@ def _print_tables(out: Path, found: "list[Recovery]") -> None:
         console.print(table)
         console.print(it.verdict, markup=False)
     console.print(
-        f"'truth above' is the share of the draws below the truth: even between 0 and 100 % if all is right. Figures, "
-        f"tables and posteriors are in {out}.",
+        f"'below truth' is the share of the draws below the true value, 'inside' whether that lies in the interval. "
+        f"Figures, tables and posteriors are in {out}.",
         markup=False,
     )

@@ -120,13 +120,17 @@ def density_of(
     ax: Axes,
     *,
     truth: float | None = None,
+    each: str = "chain",
 ) -> Axes:
-    """The density of one number: a curve for each row of draws, the prior dashed, the truth as a vertical line."""
+    """The density of one number: a curve for each row of draws, the prior dashed, the truth as a vertical line.
+
+    `each` says what a row is: a chain, a replicate.
+    """
     low, high = shown_range(draws.ravel(), *([] if truth is None else [truth]))
     points = np.linspace(low, high, CURVE_POINTS)
     for index, (chain, colour) in enumerate(zip(draws, colours, strict=True)):
         curve = smooth_density(model, label, chain, points)
-        name = "posterior" if len(draws) == 1 else "posterior, by chain"
+        name = "posterior" if len(draws) == 1 else f"posterior, by {each}"
         ax.plot(points, curve, color=colour, linewidth=1.0, label=name if index == len(draws) // 2 else None, zorder=2)
     ax.plot(points, prior_density(model, label, points), color=INK, linewidth=0.9, linestyle="--", label="prior")
     if truth is not None:

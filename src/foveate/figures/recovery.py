@@ -12,9 +12,10 @@ from foveate.inference.posterior import Posterior
 def recovery(posterior: Posterior, truths: Float[np.ndarray, " number"]) -> Figure:
     """For every number the posterior density of each chain, the prior dashed and the truth as a vertical line."""
     figure, axes = panels_for(len(posterior.labels))
+    each = "chain" if posterior.samples.weighted is None else "replicate"
     colours = shades(posterior.model.name, len(posterior.numbers))
     for index, (label, ax) in enumerate(zip(posterior.labels, axes, strict=True)):
         draws = posterior.numbers[:, :, index]
-        density_of(posterior.model, draws, label, colours, ax, truth=float(truths[index]))
+        density_of(posterior.model, draws, label, colours, ax, truth=float(truths[index]), each=each)
     legend_above(figure, axes[0])
     return finish(figure, axes, posterior)

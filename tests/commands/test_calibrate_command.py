@@ -1,0 +1,142 @@
+"""`foveate calibrate` writes ranks, figures and verdicts, says where a sampler FAILED, and goes on where it was."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+from foveate import cli
+from foveate.evaluate import calibration
+from foveate.evaluate.calibration import LOG_LIKELIHOOD, Calibration
+from foveate.evaluate.trials import Drawn, Store, run_trials
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+COMMAND = Path(sys.executable).parent / "foveate"
+LISTEN = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def fake(model, key, *, sampler, data_sets, false_alarm, store, report) -> Calibration:
+    """Ranks that are right, for NUTS those of draws that lie too low; one fit in ten has problems."""
+    labels = (*model.labels, LOG_LIKELIHOOD)
+
+    def trial(own, told) -> Drawn:
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(own)).tolist())
+        values = rng.standard_normal((100, len(labels))) - (0 if sampler == "importance" else np.eye(1, 100).T - 1)
+        return Drawn(values[0], values[1:], ("R-hat 1.20",) if rng.random() < 0.1 else ())
+
+    kept = Store.open(store, {"made_by": "foveate calibrate", "sampler": sampler})
+    outcomes = run_trials(trial, key, range(data_sets), draws=99, store=kept, report=report)
+    return Calibration(model.name, sampler, labels, 99, tuple(outcomes), false_alarm)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command with made-up fits: (exit code, standard output, standard error)."""
+    monkeypatch.setattr(calibration, "calibrate", fake)
+    monkeypatch.setenv("FOVEATE_CACHE", "")
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["foveate", "calibrate", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return call
+
+
+def test_verdicts_ranks_and_figures_are_written(run, tmp_path):
+    code, out, err = run("--out", tmp_path, "--models", "local_saliency", "--data-sets", 60)
+    assert code == 0
+    assert "passed" in out
+    assert "FAILED" in out
+    assert str(tmp_path) in err
+    about = json.loads((tmp_path / "calibration.json").read_text())
+    assert about["seed"] == 1
+    found = about["calibrations"]
+    assert found["local_saliency_importance"]["passed"] is True
+    assert found["local_saliency_nuts"]["passed"] is False
+    ranks = pd.read_csv(tmp_path / "local_saliency_nuts.csv")
+    assert len(ranks) == 60 * 3
+    troubled = ranks[ranks["problems"].notna()]["data_set"].unique().tolist()
+    assert sorted(troubled) == sorted(int(index) for index in found["local_saliency_nuts"]["unconverged"])
+    assert len(troubled) > 0
+    for sampler in ("importance", "nuts"):
+        for ending in ("png", "svg"):
+            assert (tmp_path / f"local_saliency_{sampler}.{ending}").stat().st_size > 1000
+
+
+def test_json_is_the_summary_and_earlier_results_stay_in_it(run, tmp_path):
+    run("--out", tmp_path, "--models", "local_saliency", "--samplers", "importance", "--data-sets", 10)
+    code, out, _ = run("--out", tmp_path, "--models", "full", "--samplers", "importance", "--data-sets", 10, "--json")
+    assert code == 0
+    said = json.loads(out)
+    assert said == json.loads((tmp_path / "calibration.json").read_text())
+    assert set(said["calibrations"]) == {"local_saliency_importance", "full_importance"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--models", "fulll"], "no model fulll; there are full, local_choice"),
+        (["--samplers", "gibbs"], "no sampler gibbs"),
+        (["--models", ","], "no model ','"),
+        (["--data-sets", 0], "--data-sets"),
+    ],
+)
+def test_a_mistake_is_one_line_and_writes_nothing(run, tmp_path, arguments, words):
+    code, out, err = run("--out", tmp_path / "new", *arguments)
+    assert code == 2
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert words in err
+    assert not (tmp_path / "new").exists()
+
+
+def test_another_seed_or_somebody_elses_folder_is_refused(run, tmp_path):
+    settings = ["--models", "local_saliency", "--samplers", "importance", "--data-sets", 5]
+    run("--out", tmp_path / "mine", *settings)
+    before = {file.name: file.read_bytes() for file in (tmp_path / "mine").iterdir()}
+    code, _, err = run("--out", tmp_path / "mine", *settings, "--seed", 2)
+    assert code == 2
+    assert "seed 1" in err
+    assert {file.name: file.read_bytes() for file in (tmp_path / "mine").iterdir()} == before
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "calibration.json").write_text("{}")
+    code, _, err = run("--out", tmp_path / "theirs", *settings)
+    assert code == 2
+    assert "did not make" in err
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_the_same_command_again_give_what_one_run_gives(tmp_path):
+    def arguments(folder: str) -> list[str]:
+        return ["calibrate", "--out", str(tmp_path / folder), "--models", "local_saliency", "--data-sets", "5"]
+
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTEN, COMMAND, *arguments("stopped")], stderr=subprocess.PIPE, text=True
+    ) as process:
+        store = tmp_path / "stopped" / "local_saliency_importance.jsonl"
+        while not store.exists() or store.read_bytes().count(b"\n") < 3:
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1].startswith("foveate: interrupted")
+    for folder in ("stopped", "whole"):
+        subprocess.run([COMMAND, *arguments(folder)], check=True, capture_output=True, timeout=900)
+    for file in ("local_saliency_importance.csv", "local_saliency_nuts.csv"):
+        assert (tmp_path / "stopped" / file).read_text() == (tmp_path / "whole" / file).read_text()
