@@ -15,7 +15,7 @@ from foveate.data.grid import Extent, Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.inference.mixture import Mixture
 from foveate.inference.target import Target, log_densities
-from foveate.model.catalogue import local_saliency
+from foveate.model.catalogue import full, local_saliency
 from foveate.model.choices import FixedChoice, SaliencyRatioChoice
 from foveate.model.history import Array, History, Picture
 from foveate.model.model import Model
@@ -62,6 +62,13 @@ def two_modes(seed: int = 5) -> Target:
     truth = Model(policies, FixedChoice(0.12), {"rho": Beta(1.0, 1.0)}, "truth")
     priors = {"b": Normal(0.0, 0.25), "s0": Normal(1.0, 16.0)}
     return _target(truth, Model(policies, SaliencyRatioChoice(0.3, 6.0), priors, "near or salient"), 18, seed)
+
+
+@cache
+def six_numbers() -> Target:
+    """The full model."""
+    model = full(epsilon=(1.0, 2.0), xi=(12.0, 25.0), b=0.5, s0=2.0)
+    return _target(model, model, 14, 9)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from small_problems import (
     both_modes,
     one_mode,
     one_mode_answer,
+    six_numbers,
     two_modes,
     two_modes_answer,
 )
@@ -87,6 +88,19 @@ def test_few_moves_are_made_up_for_by_resampling():
     found = tempered(two_modes(), jax.random.key(5), particles=2 * PARTICLES, replicates=REPLICATES, moves=1)
     check_moments(found, two_modes_answer())
     check_evidence(found, two_modes_answer(), 0.1)
+
+
+@pytest.mark.slow
+def test_with_six_numbers_the_way_from_the_prior_and_from_a_mixture_lead_to_the_same_evidence():
+    """A mixture that moved the very particles it was fitted to would make the first one too small."""
+    target = six_numbers()
+    far = tempered(target, jax.random.key(8), particles=200, replicates=30)
+    real = far.real.reshape(-1, 6)
+    start = smc._fitted(real, np.full(len(real), 1 / len(real)), np.random.default_rng(0))
+    near = tempered(target, jax.random.key(9), particles=1000, replicates=6, start=start)
+    evidences = (np.array(found.facts["log_evidence_nats"]) for found in (far, near))
+    assert stats.ttest_ind(*evidences, equal_var=False).pvalue > FALSE_ALARM
+    assert near.log_evidence_nats[1] < 0.03
 
 
 def test_a_start_without_one_of_the_modes_misses_it():

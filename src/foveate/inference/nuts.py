@@ -1,7 +1,7 @@
-"""The No-U-Turn sampler on the marginal posterior, with an independence move between modes.
+"""The No-U-Turn sampler on the marginal posterior, with independence moves between modes.
 
-Hamiltonian trajectories explore one mode; where a mixture over all modes is known (from importance sampling, say), a
-Metropolis move that proposes from it follows each trajectory, so that chains visit the modes in their proportions.
+Hamiltonian trajectories explore one mode; where a mixture over all modes is known (from importance sampling, say),
+Metropolis moves that propose from it follow each trajectory, so that chains visit the modes in their proportions.
 """
 
 from typing import Any
@@ -51,7 +51,7 @@ def nuts(
 ) -> Samples:
     """Draws of the posterior, by chains that run one after the other.
 
-    `mixture` is the proposal of the move between modes; without one there is no such move, and a chain stays in the
+    `mixture` is the proposal of moves between modes; without one there are no such moves, and a chain stays in the
     mode that it finds first. Chains start at `starts` (on the real line), else spread over the mixture's components,
     else at draws from the prior with variances between those of a cell and of the picture.
     """
@@ -125,7 +125,7 @@ def _stack(records: list[Record]) -> Record:
 
 def _samples(mixture: Mixture | None, settings: dict[str, Any], tried: int, learning: Record, kept: Record) -> Samples:
     names = ["lp", "diverging", "acceptance_rate", "energy", "tree_depth", "n_steps", "step_size"]
-    warmup_evaluations = tried + int(learning.n_steps.sum() + learning.proposed.sum())
+    warmup_evaluations = tried + int(learning.n_steps.sum() + learning.proposals.sum())
     facts: dict[str, Any] = {
         "step_size": kept.step_size[:, 0].tolist(),
         "warmup_evaluations": warmup_evaluations,
@@ -140,13 +140,13 @@ def _samples(mixture: Mixture | None, settings: dict[str, Any], tried: int, lear
         sampler="nuts",
         settings=settings,
         statistics={name: getattr(kept, name).astype(np.float64) for name in names},
-        evaluations=warmup_evaluations + int(kept.n_steps.sum() + kept.proposed.sum()),
+        evaluations=warmup_evaluations + int(kept.n_steps.sum() + kept.proposals.sum()),
         facts=facts,
     )
 
 
 def _switched(mixture: Mixture, kept: Record) -> Bool[np.ndarray, "chain draw"]:
-    """Whether the independence move led to where another component is the most probable one."""
+    """Whether the independence moves led to where another component is the most probable one."""
 
     def component(real: np.ndarray) -> np.ndarray:
         terms = mixture.component_log_densities(real.reshape(-1, real.shape[-1])) + np.log(mixture.share)

@@ -1,4 +1,4 @@
-"""Transitions of a NUTS chain: a trajectory, then an independence move between modes, and what is learnt from them.
+"""Transitions of a NUTS chain: a trajectory, then independence moves between modes, and what is learnt from them.
 
 Compiled as blocks of one size, for the warm-up and for the draws alike: one compilation serves chains of any length,
 and observers whose steps are packed to the same size.
@@ -28,6 +28,9 @@ BLOCK = 50
 
 # Up to this many numbers the mass matrix is a whole matrix; beyond, too few warm-up draws would go into each entry.
 LARGEST_DENSE = 20
+
+# Independence moves after each trajectory: one costs a single evaluation, a trajectory ten to thirty.
+JUMPS = 3
 
 TARGET_ACCEPTANCE = 0.8
 FIRST_STEP_SIZE = 1.0
@@ -62,7 +65,7 @@ class Task(NamedTuple):
 class Record(NamedTuple):
     """What is kept of each transition."""
 
-    landed: Any  # where the trajectory led, before the independence move: (step, number)
+    landed: Any  # where the trajectory led, before the independence moves: (step, number)
     real: Any  # and after it
     lp: Any
     diverging: Any
@@ -71,9 +74,9 @@ class Record(NamedTuple):
     tree_depth: Any
     n_steps: Any
     step_size: Any
-    proposed: Any  # whether there was an independence move
-    independence_acceptance: Any  # the probability with which it was accepted; without a mixture not a number
-    independence_accepted: Any
+    proposals: Any  # how many independence moves there were
+    independence_acceptance: Any  # the mean probability with which they were accepted; without any not a number
+    independence_accepted: Any  # the share that was
 
 
 @eqx.filter_jit
@@ -124,12 +127,12 @@ def block(target: Target, mixture: Mixture | None, chain: Chain, task: Task) -> 
         for_trajectory, for_jump = jax.random.split(one.key)
         matrix = chain.mass.inverse_mass_matrix
         state, info = _trajectory(for_trajectory, chain.state, target.log_density, chain.step_size, matrix)
-        stay = state, jnp.asarray(jnp.nan), jnp.asarray(False)
+        stay = state, jnp.asarray(jnp.nan), jnp.asarray(jnp.nan)
         if mixture is None:
             proposed, (jumped, chance, accepted) = jnp.asarray(False), stay
         else:
             proposed = one.stage != SLOW
-            jumped, chance, accepted = lax.cond(proposed, _jump, lambda *_: stay, target, mixture, state, for_jump)
+            jumped, chance, accepted = lax.cond(proposed, _jumps, lambda *_: stay, target, mixture, state, for_jump)
         record = Record(
             landed=state.position,
             real=jumped.position,
@@ -140,7 +143,7 @@ def block(target: Target, mixture: Mixture | None, chain: Chain, task: Task) -> 
             tree_depth=info.num_trajectory_expansions,
             n_steps=info.num_integration_steps,
             step_size=chain.step_size,
-            proposed=proposed,
+            proposals=JUMPS * proposed,
             independence_acceptance=chance,
             independence_accepted=accepted,
         )
@@ -156,18 +159,23 @@ def block(target: Target, mixture: Mixture | None, chain: Chain, task: Task) -> 
     return lax.scan(step_if_active, chain, task)
 
 
-def _jump(
+def _jumps(
     target: Target, mixture: Mixture, state: Any, key: PRNGKeyArray
-) -> tuple[Any, Float[Array, ""], Bool[Array, ""]]:
-    """Metropolis's move with a proposal that does not depend on the state; its chance, and whether it was accepted."""
-    for_place, for_choice = jax.random.split(key)
-    place = draw_from(mixture, for_place)
-    there = _state_at(place, target.log_density)
-    gain = there.logdensity - log_density_at(mixture, place)
-    held = state.logdensity - log_density_at(mixture, state.position)
-    chance = jnp.where(jnp.isfinite(there.logdensity), jnp.exp(jnp.minimum(gain - held, 0.0)), 0.0)
-    accepted = jax.random.uniform(for_choice) < chance
-    return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), there, state), chance, accepted
+) -> tuple[Any, Float[Array, ""], Float[Array, ""]]:
+    """The state after Metropolis moves whose proposal does not depend on it, their mean chance and accepted share."""
+
+    def jump(state: Any, key: PRNGKeyArray) -> tuple[Any, tuple[Array, Array]]:
+        for_place, for_choice = jax.random.split(key)
+        place = draw_from(mixture, for_place)
+        there = _state_at(place, target.log_density)
+        gain = there.logdensity - log_density_at(mixture, place)
+        held = state.logdensity - log_density_at(mixture, state.position)
+        chance = jnp.where(jnp.isfinite(there.logdensity), jnp.exp(jnp.minimum(gain - held, 0.0)), 0.0)
+        accepted = jax.random.uniform(for_choice) < chance
+        return jax.tree.map(lambda new, old: jnp.where(accepted, new, old), there, state), (chance, accepted)
+
+    state, (chance, accepted) = lax.scan(jump, state, jax.random.split(key, JUMPS))
+    return state, chance.mean(), accepted.mean(dtype=chance.dtype)
 
 
 def _learnt(chain: Chain, one: Task, landed: Float[Array, " number"], acceptance_rate: Float[Array, ""]) -> Chain:
