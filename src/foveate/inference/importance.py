@@ -8,12 +8,12 @@ SMC takes over, from the same proposal.
 
 import jax
 import numpy as np
-from arviz_stats.base import array_stats
+from arviz_stats.base.array import array_stats
 from jaxtyping import Float, PRNGKeyArray
-from scipy.special import logsumexp
 
 from foveate.errors import InputError
 from foveate.inference.diagnosis import weighted_diagnostics
+from foveate.inference.draws import generator
 from foveate.inference.mixture import Mixture
 from foveate.inference.modes import find_modes
 from foveate.inference.proposal import LEAST_EFFECTIVE, Proposal, effective, learn_more, learn_proposal
@@ -45,7 +45,7 @@ def pareto_k(log_weight: Float[np.ndarray, " draw"]) -> float:
 def log_evidence(log_weight: Float[np.ndarray, "replicate draw"]) -> tuple[float, float]:
     """Log of the mean weight, and its standard error from the spread of the weights."""
     flat = log_weight.ravel()
-    value = float(logsumexp(flat) - np.log(flat.size))
+    value = float(np.logaddexp.reduce(flat) - np.log(flat.size))
     return value, float(np.std(np.exp(flat - value), ddof=1) / np.sqrt(flat.size))
 
 
@@ -65,33 +65,25 @@ def importance(
         raise InputError(f"replicates = {replicates}, draws = {draws}: at least 2 replicates of 4 draws are needed.")
     for_proposal, for_draws, for_smc = jax.random.split(key, 3)
     proposal = learn_proposal(target, for_proposal, report, threads)
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(for_draws)))
+    rng = generator(for_draws)
     settings = {"replicates": replicates, "draws": draws}
     mixture, efficiency, evaluations = proposal.mixture, proposal.efficiency, proposal.evaluations
-    for attempt in range(ATTEMPTS):
+    tries = 0
+    while True:
         frozen = _defended(mixture, proposal)
-        weighted = None
-        while True:
-            weighted = _more_draws(target, frozen, weighted, replicates, efficiency, rng, threads)
-            rhat, bulk, tail = weighted_diagnostics(weighted)
-            k, worst = pareto_k(weighted.log_weight.ravel()), float(np.min([bulk, tail]))
-            report(Progress("drawing", int(worst), EFFECTIVE_DRAWS, {"rhat": float(rhat.max()), "pareto_k": k}))
-            enough = worst >= EFFECTIVE_DRAWS and rhat.max() <= LARGEST_RHAT
-            wasteful = k > MOST_TRUSTED_K or worst < LEAST_EFFICIENCY * weighted.log_weight.size
-            if enough or wasteful or weighted.log_weight.shape[1] >= MOST_DRAWS:
-                break
-        evaluations += weighted.log_weight.size
-        if enough and k <= MOST_TRUSTED_K:
+        weighted, enough = _draw_until_enough(target, frozen, replicates, efficiency, rng, threads, report)
+        tries, evaluations = tries + 1, evaluations + weighted.log_weight.size
+        if enough or tries == ATTEMPTS:
             break
-        if attempt + 1 < ATTEMPTS:
-            for vectors, log_weight in zip(weighted.real, weighted.log_weight, strict=True):
-                proposal.record.add(frozen, vectors, log_weight + frozen.log_density(vectors))
-            added = len(proposal.record.vectors)
-            mixture, efficiency = learn_more(target, proposal.record, rng, report, threads)
-            evaluations += len(proposal.record.vectors) - added
+        for vectors, log_weight in zip(weighted.real, weighted.log_weight, strict=True):
+            proposal.record.add(frozen, vectors, log_weight + frozen.log_density(vectors))
+        before = len(proposal.record.vectors)
+        mixture, efficiency = learn_more(target, proposal.record, rng, report, threads)
+        evaluations += len(proposal.record.vectors) - before
+    k = pareto_k(weighted.log_weight.ravel())
     facts = {
         "pareto_k": k,
-        "attempts": attempt + 1,
+        "attempts": tries,
         "efficiency": effective(weighted.log_weight.ravel()) / weighted.log_weight.size,
         "exploration_log_evidence_nats": list(proposal.exploration_log_evidence_nats),
     }
@@ -99,19 +91,43 @@ def importance(
         return _by_smc(target, for_smc, mixture, replicates, draws, settings, facts, evaluations, report)
     modes = find_modes(target, weighted.real, weighted.log_weight, mixture)
     chosen = [_resample(weight, draws, rng) for weight in weighted.log_weight]
+    picked = [np.stack([it[rows] for it, rows in zip(part, chosen, strict=True)])
+              for part in (weighted.real, weighted.log_weight)]  # fmt: skip
     return Samples(
-        real=np.stack([vectors[rows] for vectors, rows in zip(weighted.real, chosen, strict=True)]),
+        real=picked[0],
         sampler="importance",
         settings=settings,
-        statistics={
-            "log_weight": np.stack([w[rows] for w, rows in zip(weighted.log_weight, chosen, strict=True)]),
-        },
+        statistics={"log_weight": picked[1]},
         evaluations=evaluations + modes.evaluations,
         weighted=weighted,
         log_evidence_nats=log_evidence(weighted.log_weight),
         modes=modes,
         facts=facts,
     )
+
+
+def _draw_until_enough(
+    target: Target,
+    frozen: Mixture,
+    replicates: int,
+    efficiency: float,
+    rng: np.random.Generator,
+    threads: int,
+    report: Report,
+) -> tuple[Weighted, bool]:
+    """Weighted draws of a frozen proposal, and whether they are enough; if not, it is better to learn more."""
+    weighted = None
+    while True:
+        weighted = _more_draws(target, frozen, weighted, replicates, efficiency, rng, threads)
+        rhat, bulk, tail = weighted_diagnostics(weighted)
+        k, worst = pareto_k(weighted.log_weight.ravel()), float(np.min([bulk, tail]))
+        report(Progress("drawing", int(worst), EFFECTIVE_DRAWS, {"max_rhat": float(rhat.max()), "pareto_k": k}))
+        trusted = k <= MOST_TRUSTED_K
+        if trusted and worst >= EFFECTIVE_DRAWS and rhat.max() <= LARGEST_RHAT:
+            return weighted, True
+        wasteful = worst < LEAST_EFFICIENCY * weighted.log_weight.size
+        if not trusted or wasteful or weighted.log_weight.shape[1] >= MOST_DRAWS:
+            return weighted, False
 
 
 def _defended(mixture: Mixture, proposal: Proposal) -> Mixture:

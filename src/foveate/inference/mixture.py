@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from foveate.model.history import Array
 
@@ -79,7 +79,7 @@ class Mixture:
 
     def log_density(self, vectors: Float[np.ndarray, "set number"]) -> Float[np.ndarray, " set"]:
         """Log-density of every vector."""
-        return logsumexp(self.component_log_densities(vectors) + np.log(self.share), axis=1)
+        return np.logaddexp.reduce(self.component_log_densities(vectors) + np.log(self.share), axis=1)
 
     def refitted(
         self, vectors: Float[np.ndarray, "set number"], weights: Float[np.ndarray, " set"], least_share: float
@@ -105,7 +105,7 @@ class Mixture:
                 kept = PRIOR_DRAWS / (PRIOR_DRAWS + held[k])
                 alone = np.diag(np.maximum(np.diag(spread), 1e-6 * overall))
                 scales[k] = (1 - kept) * spread + kept * alone
-            mixture = Mixture.of(np.maximum(share, least_share), centres, scales, mixture.freedom)
+            mixture = Mixture.of(np.maximum(share, least_share), centres, scales, np.asarray(mixture.freedom))
         return mixture
 
 

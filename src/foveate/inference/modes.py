@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import logsumexp
 
 from foveate.inference.mixture import Mixture
 from foveate.inference.target import GROUP, Target, log_densities
@@ -41,7 +40,7 @@ def find_modes(
 ) -> Modes:
     """The modes among weighted draws; `mixture` is one that covers them."""
     vectors, flat = real.reshape(-1, real.shape[-1]), log_weight.ravel()
-    weight = np.exp(flat - logsumexp(flat))
+    weight = np.exp(flat - np.logaddexp.reduce(flat))
     component = (mixture.component_log_densities(vectors) + np.log(mixture.share)).argmax(axis=1)
     counts = np.bincount(component, weights=weight, minlength=len(mixture.share))
     kept = np.nonzero(counts >= SMALLEST_MASS)[0]

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
-from scipy.special import logsumexp
 
 from foveate.inference.climb import climb
+from foveate.inference.draws import generator
 from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, seeded
 from foveate.inference.samples import Progress, Report
 from foveate.inference.starts import dispersed_starts
@@ -57,7 +57,7 @@ class Record:
         self.rounds.append((np.log(len(vectors)), proposal))
         self.log_sum = np.logaddexp(self.log_sum, np.log(len(vectors)) + proposal.log_density(self.vectors))
         terms = [log_count + mixture.log_density(vectors) for log_count, mixture in self.rounds]
-        self.log_sum = np.concatenate([self.log_sum, logsumexp(terms, axis=0)])
+        self.log_sum = np.concatenate([self.log_sum, np.logaddexp.reduce(terms, axis=0)])
         self.vectors = np.concatenate([self.vectors, vectors])
         self.log_density = np.concatenate([self.log_density, log_density])
 
@@ -65,7 +65,9 @@ class Record:
         """The draws of two records, each weighted by all proposals of both."""
 
         def under(record: Record, vectors: np.ndarray) -> np.ndarray:
-            return logsumexp([log_count + mixture.log_density(vectors) for log_count, mixture in record.rounds], axis=0)
+            return np.logaddexp.reduce(
+                [log_count + mixture.log_density(vectors) for log_count, mixture in record.rounds], axis=0
+            )
 
         mine = np.logaddexp(self.log_sum, under(other, self.vectors))
         theirs = np.logaddexp(other.log_sum, under(self, other.vectors))
@@ -114,7 +116,7 @@ class Proposal:
 
 def learn_proposal(target: Target, key: PRNGKeyArray, report: Report, threads: int = 1) -> Proposal:
     """A proposal for importance sampling, or for moves between modes."""
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    rng = generator(key)
     explored, evaluations = [], 0
     rounds = EXPLORATIONS * EXPLORING_ROUNDS + LEARNING_ROUNDS
     for number, k in enumerate(jax.random.split(key, EXPLORATIONS)):
@@ -131,7 +133,7 @@ def learn_proposal(target: Target, key: PRNGKeyArray, report: Report, threads: i
             if power >= EXPLORED:
                 break
         explored.append(record)
-    alone = tuple(float(logsumexp(it.log_weight) - np.log(len(it.log_weight))) for it in explored)
+    alone = tuple(float(np.logaddexp.reduce(it.log_weight) - np.log(len(it.log_weight))) for it in explored)
     record = explored[0]
     for other in explored[1:]:
         record = record.merge(other)

@@ -1,9 +1,9 @@
 """Dispersed starts: draws from the prior, cut to what the grid can tell apart."""
 
-import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
+from foveate.inference.draws import generator, prior_draws
 from foveate.inference.target import Target
 from foveate.model.priors import PositivePrior
 from foveate.precision import double_precision
@@ -18,8 +18,8 @@ def dispersed_starts(target: Target, key: PRNGKeyArray, count: int) -> Float[np.
     spread evenly over that range in every variance (a Latin hypercube). Beyond it the likelihood is flat; draws of
     heavy-tailed priors out there are moved to its nearest end.
     """
-    draws = np.stack([np.asarray(target.model.draw_from_prior(k).to_real()) for k in jax.random.split(key, count)])
-    grid, rng = target.steps.grid, np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    draws = np.array(prior_draws(target, key, count))
+    grid, rng = target.steps.grid, generator(key)
     least, most = np.square(min(grid.cell_deg)), np.square(2 * max(grid.extent.height_deg, grid.extent.width_deg))
     first = 0
     for name, value in target.model.parameters.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -132,9 +132,16 @@ def _along(slope: Array, tangent: Any) -> Array:
 
 def _zeros(tangents: Any) -> Any:
     """The tangents with symbolic zeros written out."""
-    return jax.tree.map(
+
+    def written_out(leaf: Any) -> Any:
         # Whole numbers, such as indices, have tangents of a type of their own.
-        lambda leaf: np.zeros(leaf.shape, leaf.dtype) if isinstance(leaf, SymbolicZero) else leaf,
+        if not isinstance(leaf, SymbolicZero):
+            return leaf
+        shape, dtype = cast(Any, leaf.shape), cast(Any, leaf.dtype)
+        return np.zeros(shape, dtype)
+
+    return jax.tree.map(
+        written_out,
         tangents,
         is_leaf=lambda leaf: isinstance(leaf, SymbolicZero),
     )

@@ -22,16 +22,17 @@ from foveate.data.grid import Grid
 from foveate.model.history import Array
 from foveate.model.kernels import Sum, nearest_squared
 from foveate.model.windows import half_windows, window_corner, window_size
+from foveate.precision import double_precision
 
 DEGREE = 18
 NODES = DEGREE + 2
 PANEL = np.log(4.0)  # width of a panel in the logarithm of the variance
 MARGIN = 1.02  # panels reach a little further than they are used, so that derivatives stay away from their ends
 WINDOWS_KEPT = 4  # the smallest ones; the others are cut from the maps when they are needed
-MOST_UNEQUAL = 1  # pairs of panels are kept where row and column differ by no more panels than this
+MOST_UNEQUAL = 2  # pairs of panels are kept where row and column differ by no more panels than this
 
 # Standard deviations that the panels cover: from this share of the extent, or this many cells, to half the extent.
-SMALLEST_SHARE, SMALLEST_CELLS, LARGEST_SHARE = 1 / 90, 0.6, 0.5
+SMALLEST_SHARE, SMALLEST_CELLS, LARGEST_SHARE = 1 / 360, 0.2, 0.5
 
 ROW_DEGREE, COLUMN_DEGREE = (
     degrees[np.add.outer(np.arange(DEGREE + 1), np.arange(DEGREE + 1)) <= DEGREE]
@@ -50,8 +51,8 @@ class Table(NamedTuple):
 
     def paths(self, some: slice) -> "Table":
         """The table of some of the paths."""
-        path_second = [jax.tree.map(lambda leaf: leaf[:, some], part) for part in self[:3]]
-        return Table(*path_second, [it[:, :, some] for it in self.windows], self.largest[:, some])
+        salient, rows, columns = ([it[:, some] for it in part] for part in (self.salient, self.rows, self.columns))
+        return Table(salient, rows, columns, [it[:, :, some] for it in self.windows], self.largest[:, some])
 
 
 def _first(grid: Grid, axis: int) -> float:
@@ -73,6 +74,7 @@ def _pairs(grid: Grid) -> list[tuple[int, int]]:
     return [(row, column) for row in panels for column in panels if abs(row - column) <= MOST_UNEQUAL]
 
 
+@double_precision
 def build(grid: Grid, saliency: Float[np.ndarray, "path row column"], gaze: Float[np.ndarray, "path step 2"]) -> Table:
     """The table of these steps; one path at a time, so that little more than the result is held."""
     panels, pairs = _panels(grid), _pairs(grid)
@@ -94,13 +96,19 @@ def build(grid: Grid, saliency: Float[np.ndarray, "path row column"], gaze: Floa
             sums = factor[axis].sum(axis=-1).reshape(-1, panels, NODES)
             for panel in range(panels):
                 plain[axis][panel][:, path] = to_coefficients @ sums[:, panel].T
-        values = (factor[0] @ saliency[path]) @ np.swapaxes(factor[1], 1, 2)  # (step, row node, column node)
+        values = np.asarray(_products(factor[0], saliency[path], factor[1]))  # (step, row node, column node)
         values = values.reshape(-1, panels, NODES, panels, NODES)
         for table, (row, column) in zip(salient, pairs, strict=True):
             coefficients = to_coefficients @ values[:, row, :, column] @ to_coefficients.T
             table[:, path] = coefficients[:, ROW_DEGREE, COLUMN_DEGREE].T
     windows = [_cut(grid, saliency, gaze, half) for half in half_windows(grid)[:WINDOWS_KEPT]]
     return Table(salient, plain[0], plain[1], windows, saliency.max(axis=(1, 2))[None, :, None])
+
+
+@jax.jit
+def _products(rows: Array, saliency: Array, columns: Array) -> Array:
+    """rows @ saliency @ columns^T for every step. Not by NumPy, whose many threads get into each other's way."""
+    return (rows @ saliency) @ jnp.swapaxes(columns, 1, 2)
 
 
 def _cut(
