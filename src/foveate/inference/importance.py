@@ -36,10 +36,10 @@ WIDE_SHARE, WIDE_STRETCH, WIDE_FREEDOM = 0.1, 1.5, 3.0
 
 def pareto_k(log_weight: Float[np.ndarray, " draw"]) -> float:
     """Pareto k-hat of importance weights: how heavy their tail is."""
-    finite = log_weight[np.isfinite(log_weight)]
-    with np.errstate(all="ignore"):  # tails of equal weights divide by zero on the way to k = 0
-        found = float(array_stats.psislw(-finite)[1])
-    return found if np.isfinite(found) else 0.0
+    finite = np.sort(log_weight[np.isfinite(log_weight)])
+    if finite[-1] - finite[len(finite) // 2] < 1e-12:  # weights that are all the same have no tail to fit
+        return -np.inf
+    return float(array_stats.psislw(-finite)[1])
 
 
 def log_evidence(log_weight: Float[np.ndarray, "replicate draw"]) -> tuple[float, float]:

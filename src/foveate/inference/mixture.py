@@ -99,7 +99,7 @@ class Mixture:
             held = np.square(share) / np.maximum(np.square(part).sum(axis=0), 1e-300)
             pull = part * ((mixture.freedom + size) / (mixture.freedom + mixture._squared_distances(vectors)))
             centres, scales = np.array(mixture.centre), mixture.scale.copy()
-            for k in np.nonzero(held >= 2 * size)[0]:  # the others stay as they are: too few draws to tell
+            for k in np.nonzero((held >= 2 * size) & (share >= least_share / 2))[0]:  # too few draws tell nothing
                 centres[k] = pull[:, k] @ vectors / pull[:, k].sum()
                 spread = _covariance(vectors, pull[:, k] / share[k], centres[k])
                 kept = PRIOR_DRAWS / (PRIOR_DRAWS + held[k])
