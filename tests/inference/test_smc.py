@@ -172,6 +172,15 @@ def test_a_prior_with_draws_beyond_all_numbers_poisons_nothing():
     assert np.isfinite(found.log_evidence_nats).all()
 
 
+@pytest.mark.parametrize("places", [1, 2, 3, 20])
+def test_copies_of_a_few_particles_still_make_a_proposal(places):
+    rng = np.random.default_rng(places)
+    real = rng.standard_normal((places, 6))[rng.integers(places, size=100)] * [1, 1, 1, 1e-3, 1, 1e3]
+    for one in smc._proposals(real, rng.dirichlet(np.ones(100)), rng):
+        assert np.isfinite(one.component_log_densities(real)).all()
+    smc._proposals(real, np.where(np.arange(100) < 3, 1 / 3, 0.0), rng)  # all the weight in a few, of one half
+
+
 def test_progress_never_goes_back_and_may_stop_the_run():
     told = []
     tempered(two_modes(), jax.random.key(0), particles=60, replicates=2, report=told.append)

@@ -46,6 +46,9 @@ CYCLE = 3
 COMPONENTS = 5
 WIDE_SHARE = 0.1
 LEAST_SHARE = 0.02
+BLUR = 0.03  # of the particles' spread
+
+RIDGE = 1e-9  # relative, so that a covariance of too few particles is still one
 
 MOST_TEMPERATURES = 200
 
@@ -228,7 +231,9 @@ def _fitted(
     real, weights = real[some], weights[some] / weights[some].sum()
     middle = weights @ real
     spread = (real - middle).T @ ((real - middle) * weights[:, None])
-    spread += 1e-9 * np.diag(np.maximum(np.diag(spread), 1e-9))
+    spread += RIDGE * np.diag(np.maximum(np.diag(spread), RIDGE))
+    # Copies of a few particles span no volume: each is given a little of its own, in the shape of all together.
+    real = real + BLUR * rng.standard_normal(real.shape) @ np.linalg.cholesky(spread).T
     fitted = seeded(real, weights, COMPONENTS, rng).refitted(real, weights, LEAST_SHARE)
     return fitted.with_component(WIDE_SHARE, middle, spread, DEGREES_OF_FREEDOM)
 
