@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from foveate.data.saliency import SaliencyMaps
     from foveate.data.scanpaths import ScanPaths
     from foveate.errors import InputError
+    from foveate.evaluate.calibration import calibrate
     from foveate.evaluate.scores import bits_per_fixation
     from foveate.example import example_data
+    from foveate.execution.store import FitStore
+    from foveate.experiments.recovery import recover
     from foveate.inference.fit import fit, fit_each
     from foveate.inference.point import maximum_a_posteriori
+    from foveate.inference.pointwise import loo, pointwise_log_likelihood, policy_probabilities, waic
     from foveate.inference.posterior import Posterior
     from foveate.model.catalogue import CATALOGUE, from_published, named_model, to_published
     from foveate.model.history import History, Picture
@@ -37,6 +41,7 @@ __all__ = [
     "POTSDAM35_FOLDS",
     "Dataset",
     "Extent",
+    "FitStore",
     "Grid",
     "History",
     "InputError",
@@ -48,6 +53,7 @@ __all__ = [
     "ScanPaths",
     "Steps",
     "bits_per_fixation",
+    "calibrate",
     "choose_bandwidth",
     "density_maps",
     "example_data",
@@ -57,16 +63,21 @@ __all__ = [
     "leave_one_out_maps",
     "log_likelihood",
     "log_likelihoods",
+    "loo",
     "maximum_a_posteriori",
     "named_model",
+    "pointwise_log_likelihood",
+    "policy_probabilities",
     "potsdam35_leave_one_out",
     "prior_predictive",
     "read_potsdam35",
     "read_table",
+    "recover",
     "simulate",
     "step_log_likelihoods",
     "to_published",
     "value_and_gradient",
+    "waic",
 ]
 
 # Where each public name lives; a test holds it together with the imports above, which type checkers read.
@@ -79,10 +90,14 @@ _HOMES = {
     "foveate.data.saliency": ("SaliencyMaps",),
     "foveate.data.scanpaths": ("ScanPaths",),
     "foveate.errors": ("InputError",),
+    "foveate.evaluate.calibration": ("calibrate",),
     "foveate.evaluate.scores": ("bits_per_fixation",),
     "foveate.example": ("example_data",),
+    "foveate.execution.store": ("FitStore",),
+    "foveate.experiments.recovery": ("recover",),
     "foveate.inference.fit": ("fit", "fit_each"),
     "foveate.inference.point": ("maximum_a_posteriori",),
+    "foveate.inference.pointwise": ("loo", "pointwise_log_likelihood", "policy_probabilities", "waic"),
     "foveate.inference.posterior": ("Posterior",),
     "foveate.model.catalogue": ("CATALOGUE", "from_published", "named_model", "to_published"),
     "foveate.model.history": ("History", "Picture"),
