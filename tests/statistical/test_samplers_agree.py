@@ -1,0 +1,98 @@
+"""Importance sampling, NUTS and Gibbs give the same posterior: nearly everything is tested at once.
+
+Means and standard deviations of every number are compared within Monte Carlo error, inside the largest mode by the sign
+of b where there is one (Gibbs chains do not leave it). Errors: of importance sampling from its weights, of chains from
+their effective sample size. Keys are fixed; the false-alarm rate is 1e-4 a comparison of two samplers.
+"""
+
+import jax
+import numpy as np
+import pytest
+from arviz_stats.base.array import array_stats
+from scipy import stats
+
+from foveate.data.readers.potsdam35 import read_potsdam35
+from foveate.example import example_data
+from foveate.inference.gibbs import gibbs
+from foveate.inference.importance import importance
+from foveate.inference.nuts import nuts
+from foveate.inference.proposal import learn_proposal
+from foveate.inference.samples import Samples, silent
+from foveate.inference.target import Target
+from foveate.model.catalogue import named_model
+
+pytestmark = pytest.mark.slow
+
+FALSE_ALARM = 1e-4
+MODELS = ("full", "local_choice", "fixed_choice")
+
+
+def data_of(source: str, folder):
+    if source == "example":
+        return example_data().data.select(observers=["cleo"])
+    return read_potsdam35(folder).select(observers=[int(source)])
+
+
+def inside(samples: Samples, target: Target, sign: float) -> np.ndarray:
+    """Weights of the draws: those of importance sampling, or ones; zero outside the mode."""
+    if samples.weighted is not None:
+        real, weight = samples.weighted.real, np.exp(samples.weighted.log_weight - samples.weighted.log_weight.max())
+    else:
+        real, weight = samples.real, np.ones(samples.real.shape[:2])
+    if "b" in target.model.labels:
+        weight = weight * (np.sign(real[..., target.model.labels.index("b")]) == sign)
+    return weight
+
+
+def moments(samples: Samples, target: Target, sign: float, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means of every number and of its square around `centre`, and their Monte Carlo errors."""
+    real = samples.weighted.real if samples.weighted is not None else samples.real
+    weight = inside(samples, target, sign)
+    values = np.concatenate([real - centre, (real - centre) ** 2], axis=-1)
+    share = weight / weight.sum()
+    mean = np.einsum("cd,cdn->n", share, values)
+    if samples.weighted is not None:
+        return mean, np.sqrt(np.einsum("cd,cdn->n", share**2, (values - mean) ** 2))
+    variance = np.einsum("cd,cdn->n", share, (values - mean) ** 2)
+    # A draw outside the mode counts as the mean: chains keep their order and so their autocorrelation.
+    held = np.where(weight[..., None] > 0, values, mean)
+    worth = array_stats.ess(held, chain_axis=0, draw_axis=1, method="mean") * (weight > 0).mean()
+    return mean, np.sqrt(variance / np.maximum(worth, 1.0))
+
+
+def surprise(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> float:
+    """The smallest p-value of all moments, times their number."""
+    distance = np.abs(one[0] - other[0]) / np.hypot(one[1], other[1])
+    return float(2 * stats.norm.sf(distance.max()) * len(distance))
+
+
+@pytest.mark.parametrize("source", ["example", "2", "20"])
+@pytest.mark.parametrize("name", MODELS)
+def test_three_samplers_give_the_same_posterior(name, source, request):
+    folder = None if source == "example" else request.getfixturevalue("potsdam35_folder")
+    target = Target.of(named_model(name), data_of(source, folder))
+    keys = jax.random.split(jax.random.key(3), 4)
+    by_weights = importance(target, keys[0])
+    mixture = learn_proposal(target, keys[1], silent).mixture
+    by_nuts = nuts(target, keys[2], mixture=mixture, draws=1500)
+    # Gibbs chains start in the largest mode, at draws of another sampler: how long they take to get there is not
+    # what is tested.
+    sign = float(np.sign(by_weights.modes.top[0, target.model.labels.index("b")])) if name != "fixed_choice" else 1.0
+    starts = by_weights.real.reshape(-1, target.size)
+    if name != "fixed_choice":
+        starts = starts[np.sign(starts[:, target.model.labels.index("b")]) == sign]
+    by_gibbs = gibbs(target, keys[3], starts=starts[:: len(starts) // 4][:4], warmup=1000, draws=5000)
+    centre = starts.mean(axis=0)
+    found = {
+        kind: moments(samples, target, sign, centre)
+        for kind, samples in {"importance": by_weights, "nuts": by_nuts, "gibbs": by_gibbs}.items()
+    }
+    assert surprise(found["importance"], found["nuts"]) > FALSE_ALARM
+    assert surprise(found["importance"], found["gibbs"]) > FALSE_ALARM
+    if name != "fixed_choice":  # and the modes have the same mass
+        column = target.model.labels.index("b")
+        weight = np.exp(by_weights.weighted.log_weight - by_weights.weighted.log_weight.max())
+        positive = float((weight * (by_weights.weighted.real[..., column] > 0)).sum() / weight.sum())
+        share = (by_nuts.real[..., column] > 0).astype(float)
+        worth = array_stats.ess(share, chain_axis=0, draw_axis=1, method="mean") if 0 < share.mean() < 1 else 1e9
+        assert abs(share.mean() - positive) < 4.5 * np.sqrt(0.25 / worth) + 0.01
