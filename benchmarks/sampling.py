@@ -13,6 +13,7 @@ import os
 import platform
 import sys
 import time
+from typing import Any
 
 MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")
 SETTINGS = {
@@ -22,7 +23,7 @@ SETTINGS = {
 }
 
 
-def measure(data, model_name: str, priors: str, sampler: str, seed: int) -> dict:
+def measure(data, model_name: str, priors: str, sampler: Any, seed: int) -> dict:
     """One fit after another that compiled: seconds, the worst ESS, evaluations, diagnosis."""
     import jax
 

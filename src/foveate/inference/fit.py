@@ -1,6 +1,7 @@
 """Fit a model: from scan paths to a posterior per observer."""
 
 import platform
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -174,19 +175,28 @@ def fit_each(
     parts = [(observer, data.select(observers=[observer])) for observer in chosen]  # refuses unknown ones at once
     for _, part in parts:
         _check_steps(model, part)
-    stop = False
+    stop, compiled = False, threading.Event()
 
-    def one(observer: Any, part: Dataset) -> Posterior:
+    def one(place: int, observer: Any, part: Dataset) -> Posterior:
         def told(progress: Progress) -> None:
             if stop:
                 raise KeyboardInterrupt
+            if progress.done > 0:
+                compiled.set()
             if report is not None:
                 report(observer, progress)
 
-        return fit(model, part, observer_key(key, observer), sampler=sampler, threads=1, report=told, **settings)
+        # The first one compiles what all need: side by side each would compile it for itself.
+        while place > 0 and not compiled.wait(0.2):
+            if stop:
+                raise KeyboardInterrupt
+        try:
+            return fit(model, part, observer_key(key, observer), sampler=sampler, threads=1, report=told, **settings)
+        finally:
+            compiled.set()
 
     with ThreadPoolExecutor(workers or cores()) as pool:
-        waiting = {pool.submit(one, *part) for part in parts}
+        waiting = {pool.submit(one, place, *part) for place, part in enumerate(parts)}
         try:
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
