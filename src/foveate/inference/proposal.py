@@ -22,10 +22,10 @@ from foveate.inference.starts import dispersed_starts
 from foveate.inference.target import Target, log_densities
 
 EXPLORATIONS = 2  # from scratch
-CLIMBS, CLIMB_ITERATIONS = 24, 12  # per exploration: short ones, they only say where to begin
+CLIMBS, CLIMB_ITERATIONS = 20, 12  # per exploration: short ones, they only say where to begin
 ENDS_KEPT_NATS = 60.0  # ends of climbs that are lower than the best by more than this are no use
 
-EXPLORING_ROUND, EXPLORING_ROUNDS = 500, 10  # draws a round; rounds at most, per exploration
+EXPLORING_ROUND, EXPLORING_ROUNDS = 400, 12  # draws a round; rounds at most, per exploration
 EXPLORED = 0.5  # power of the weights at which an exploration has found its way
 ROUND = 800  # draws a round of learning
 LEARNING_ROUNDS = 12  # at most, with the draws of all explorations together

@@ -153,13 +153,17 @@ def _window_value(index: int, scene: Scene, wide: Array, narrow: Array) -> Float
     row_deg = (corner[..., 0] + jnp.arange(rows)[:, None, None] + 0.5) * height - scene.gaze[..., 0]
     column_deg = (corner[..., 1] + jnp.arange(columns)[:, None, None] + 0.5) * width - scene.gaze[..., 1]
 
-    def cells(variances: Array) -> Float[Array, "row column path step"]:
-        across = axis_gaussian(column_deg, variances[1], width)
-        return axis_gaussian(row_deg, variances[0], height)[:, None] * across
+    wide_rows, narrow_rows = (axis_gaussian(row_deg, variances[0], height) for variances in (wide, narrow))
+    wide_columns, narrow_columns = (axis_gaussian(column_deg, variances[1], width) for variances in (wide, narrow))
 
-    terms = scene.table.windows[index] * jnp.minimum(cells(wide) - cells(narrow), 0)
-    flat = terms.reshape(rows * columns, -1)
-    return (jnp.ones(rows * columns) @ flat).reshape(terms.shape[2:])  # as a product, for the reason of `total`
+    def add_row(sums: Array, row: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        saliency, of_wide, of_narrow = row
+        return sums + saliency * jnp.minimum(of_wide * wide_columns - of_narrow * narrow_columns, 0), None
+
+    # Row by row, so that what is held stays in the nearest cache.
+    by_column, _ = lax.scan(add_row, jnp.zeros_like(wide_columns), (scene.table.windows[index], wide_rows, narrow_rows))
+    flat = by_column.reshape(columns, -1)
+    return (jnp.ones(columns) @ flat).reshape(scene.gaze.shape[:-1])  # as a product, for the reason of `total`
 
 
 def _difference_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> Float[Array, "*batch"]:

@@ -134,7 +134,7 @@ class Steps(eqx.Module):
     def tabulated(self) -> "Steps":
         """The same steps with a table of the sums over cells: worth its second where many evaluations are to come.
 
-        For the steps of one observer, say; a table holds about 70 kB a step.
+        For the steps of one observer, say; a table holds about 80 kB a step.
         """
         saliency = np.asarray(self.saliency)[np.asarray(self.picture)]
         table = tables.build(self.grid, saliency, np.asarray(self.history.position_deg)[:, :, 0])
