@@ -97,3 +97,5 @@ def test_fits_do_not_depend_on_who_else_is_in_the_data(ann):
         assert set(together) == {"ann", "ben"}
         assert np.array_equal(together["ann"].samples.real, alone.samples.real)
     assert alone.converged
+    keys = [jax.random.key_data(observer_key(key, observer)).tolist() for observer in ("ann", "ben", 1, 2)]
+    assert len({tuple(it) for it in keys}) == 4
