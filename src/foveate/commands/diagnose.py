@@ -49,15 +49,16 @@ def _draw(posteriors, store, folder: Path) -> list[Path]:
     from foveate.errors import InputError
     from foveate.figures.chains import ranks, trace
     from foveate.figures.posterior import against_prior, pairs
-    from foveate.figures.style import save
+    from foveate.figures.style import journal_style, save
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: the folder cannot be made ({error.strerror}); give another one.") from error
     kinds = {"trace": trace, "ranks": ranks, "pairs": pairs, "prior": against_prior}
-    return [
-        save(draw(posterior), folder, f"{store.file_of(posterior.observer).stem}-{kind}")[1]
-        for posterior in posteriors
-        for kind, draw in kinds.items()
-    ]
+    with journal_style():
+        return [
+            save(draw(posterior), folder, f"{store.file_of(posterior.observer).stem}-{kind}")[1]
+            for posterior in posteriors
+            for kind, draw in kinds.items()
+        ]
