@@ -73,3 +73,10 @@ def test_json_is_one_object_that_any_reader_takes(folder, monkeypatch, capsys):
     assert said["fits"][1]["max_rhat"] is None  # infinite
     assert set(said["fits"][2]["numbers"]) == set(MODEL.labels)
     assert said["fits"][2]["numbers"]["b"]["rhat"] < 1.02
+
+
+def test_figures_are_drawn_for_every_fit_also_for_a_chain_that_never_moved(folder, monkeypatch, capsys, tmp_path):
+    pictures = tmp_path / "pictures"
+    said = json.loads(output(monkeypatch, capsys, folder, "--json", "--figures", pictures))
+    assert len(said["figures"]) == 3 * 4
+    assert all(Path(file).stat().st_size > 1000 and Path(file).with_suffix(".svg").exists() for file in said["figures"])
