@@ -23,11 +23,11 @@ from foveate.inference.target import GROUP, Target, log_densities
 from foveate.precision import check_key, double_precision
 
 MOST_TRUSTED_K = 0.7  # Pareto k-hat above which importance sampling is not reliable (Vehtari et al.)
-ATTEMPTS = 3
+ATTEMPTS = 4  # to learn a proposal; the last one is drawn from for as long as it takes
 # Drawing goes on until every number has this many effective draws, bulk and tails, over all replicates, which then
 # agree as well as this; a replicate draws so many at a time, and so many at most.
-EFFECTIVE_DRAWS, LARGEST_RHAT = 700, 1.007
-FEWEST_DRAWS, MOST_DRAWS = 512, 4096
+EFFECTIVE_DRAWS, LARGEST_RHAT = 1000, 1.006
+FEWEST_DRAWS, MOST_DRAWS = 512, 16_384
 LEAST_EFFICIENCY = 0.1  # with fewer effective draws per draw it is better to learn more than to draw more
 
 # A wide component beside the learnt ones, so that no weight is huge where they leave a gap.
@@ -71,9 +71,11 @@ def importance(
     tries = 0
     while True:
         frozen = _defended(mixture, proposal)
-        weighted, enough = _draw_until_enough(target, frozen, replicates, efficiency, rng, threads, report)
-        tries, evaluations = tries + 1, evaluations + weighted.log_weight.size
-        if enough or tries == ATTEMPTS:
+        tries += 1
+        last = tries == ATTEMPTS
+        weighted, enough = _draw_until_enough(target, frozen, replicates, efficiency, last, rng, threads, report)
+        evaluations += weighted.log_weight.size
+        if enough or last:
             break
         for vectors, log_weight in zip(weighted.real, weighted.log_weight, strict=True):
             proposal.record.add(frozen, vectors, log_weight + frozen.log_density(vectors))
@@ -111,11 +113,15 @@ def _draw_until_enough(
     frozen: Mixture,
     replicates: int,
     efficiency: float,
+    last: bool,
     rng: np.random.Generator,
     threads: int,
     report: Report,
 ) -> tuple[Weighted, bool]:
-    """Weighted draws of a frozen proposal, and whether they are enough; if not, it is better to learn more."""
+    """Weighted draws of a frozen proposal, and whether they are enough.
+
+    Drawing stops early where it is better to learn more, unless this is the `last` attempt.
+    """
     weighted = None
     while True:
         weighted = _more_draws(target, frozen, weighted, replicates, efficiency, rng, threads)
@@ -126,7 +132,7 @@ def _draw_until_enough(
         if trusted and worst >= EFFECTIVE_DRAWS and rhat.max() <= LARGEST_RHAT:
             return weighted, True
         wasteful = worst < LEAST_EFFICIENCY * weighted.log_weight.size
-        if not trusted or wasteful or weighted.log_weight.shape[1] >= MOST_DRAWS:
+        if weighted.log_weight.shape[1] >= MOST_DRAWS or (not last and (wasteful or not trusted)):
             return weighted, False
 
 
@@ -154,7 +160,7 @@ def _more_draws(
         wanted = 2 * EFFECTIVE_DRAWS / replicates / max(efficiency, 1e-3)
     else:
         wanted = weighted.log_weight.shape[1] / 2
-    count = int(np.clip(wanted, FEWEST_DRAWS, MOST_DRAWS // 2)) // GROUP * GROUP
+    count = int(np.clip(wanted, FEWEST_DRAWS, MOST_DRAWS // 4)) // GROUP * GROUP
     vectors = np.stack([mixture.sample(count, rng) for _ in range(replicates)])
     flat = vectors.reshape(-1, vectors.shape[-1])
     log_weight = log_densities(target, flat, threads=threads) - mixture.log_density(flat)

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from foveate.model.history import Array
 
 # Tails heavier than a posterior's, so that importance weights are bounded, but light enough to be efficient.
-DEGREES_OF_FREEDOM = 5.0
+DEGREES_OF_FREEDOM = 8.0
 
 # A component's covariance is shrunk towards the overall one by as much as this many draws would weigh.
 PRIOR_DRAWS = 5.0
@@ -51,6 +51,11 @@ class Mixture:
             np.concatenate([self.scale, scale[None]]),
             np.append(self.freedom, freedom),
         )
+
+    def flattened(self, power: float) -> "Mixture":
+        """The same components with shares more alike, so that small ones get draws enough to be known well."""
+        share = np.asarray(self.share) ** power
+        return Mixture(share / share.sum(), self.centre, self.factor, self.freedom)
 
     def sample(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "draw number"]:
         """Draws, stratified over the components: each gets its share of them, up to rounding at random."""

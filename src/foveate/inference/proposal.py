@@ -22,17 +22,19 @@ from foveate.inference.starts import dispersed_starts
 from foveate.inference.target import Target, log_densities
 
 EXPLORATIONS = 2  # from scratch
-CLIMBS, CLIMB_ITERATIONS = 20, 12  # per exploration: short ones, they only say where to begin
+CLIMBS, CLIMB_ITERATIONS = 24, 12  # per exploration: short ones, they only say where to begin
 ENDS_KEPT_NATS = 60.0  # ends of climbs that are lower than the best by more than this are no use
 
-EXPLORING_ROUND, EXPLORING_ROUNDS = 400, 12  # draws a round; rounds at most, per exploration
+EXPLORING_ROUND, EXPLORING_ROUNDS = 480, 12  # draws a round; rounds at most, per exploration
 EXPLORED = 0.5  # power of the weights at which an exploration has found its way
 ROUND = 800  # draws a round of learning
 LEARNING_ROUNDS = 12  # at most, with the draws of all explorations together
 COMPONENTS = 16
-GOOD_EFFICIENCY = 0.35  # effective draws per draw of a round: no more learning needed
+FLATTENING = 0.6
+GOOD_EFFICIENCY = 0.4  # effective draws per draw of a round: no more learning needed
 LEAST_EFFECTIVE = 100.0  # effective draws that set the first temperature; later rounds ask for more
-MOST_EFFECTIVE = 400.0
+MOST_EFFECTIVE = 500.0
+GROWTH = 30.0
 LEAST_SHARE = 0.005
 SMALLEST_START = 0.2  # standard deviation of the components to begin with, on the real line
 FITTED = 3000  # draws that a mixture is fitted to
@@ -122,13 +124,13 @@ def learn_proposal(target: Target, key: PRNGKeyArray, report: Report, threads: i
     for number, k in enumerate(jax.random.split(key, EXPLORATIONS)):
         done = number * EXPLORING_ROUNDS
         report(Progress("exploring", done, rounds))
-        mixture, spent = _climbed(target, k)
+        mixture, spent = _climbed(target, target.thinned(number), k)
         evaluations += spent
         record = Record.empty(target.size)
         for turn in range(EXPLORING_ROUNDS):
             _round(target, mixture, record, rng, threads, EXPLORING_ROUND)
             report(Progress("exploring", done + turn + 1, rounds))
-            weights, power = record.tempered(min(LEAST_EFFECTIVE + 30 * turn, MOST_EFFECTIVE))
+            weights, power = record.tempered(min(LEAST_EFFECTIVE + GROWTH * turn, MOST_EFFECTIVE))
             mixture = _fitted(record, weights, None, rng)
             if power >= EXPLORED:
                 break
@@ -150,7 +152,7 @@ def learn_more(
     for turn in range(LEARNING_ROUNDS):
         weights, power = record.tempered(MOST_EFFECTIVE)
         # While the weights have to be tempered, components are sought anew; then the last ones are refined.
-        mixture = _fitted(record, weights, best if power == 1.0 else None, rng)
+        mixture = _fitted(record, weights, best if power == 1.0 else None, rng).flattened(FLATTENING)
         gained = _round(target, mixture, record, rng, threads, ROUND)
         worse = 0 if gained > efficiency else worse + 1
         if gained > efficiency or best is None:
@@ -160,7 +162,7 @@ def learn_more(
         if power == 1.0 and (gained > GOOD_EFFICIENCY or worse >= 3):
             break
     assert best is not None
-    return _fitted(record, record.tempered(MOST_EFFECTIVE)[0], best, rng), efficiency
+    return _fitted(record, record.tempered(MOST_EFFECTIVE)[0], best, rng).flattened(FLATTENING), efficiency
 
 
 def _fitted(record: Record, weights: np.ndarray, start: Mixture | None, rng: np.random.Generator) -> Mixture:
@@ -183,12 +185,14 @@ def _round(
     return effective(log_density - mixture.log_density(vectors)) / count
 
 
-def _climbed(target: Target, key: PRNGKeyArray) -> tuple[Mixture, int]:
+def _climbed(target: Target, thinned: Target, key: PRNGKeyArray) -> tuple[Mixture, int]:
     """Where to begin: a component at the end of every useful climb, each as wide as all ends together."""
-    climbs = [climb(target, start, CLIMB_ITERATIONS) for start in dispersed_starts(target, key, CLIMBS)]
-    highest = max(value for _, value, _ in climbs)
-    ends = np.stack([end for end, value, _ in climbs if value >= highest - ENDS_KEPT_NATS])
+    climbs = [climb(thinned, start, CLIMB_ITERATIONS) for start in dispersed_starts(target, key, CLIMBS)]
+    ends = np.stack([end for end, *_ in climbs])
+    heights = log_densities(target, ends)
+    ends = ends[heights >= heights.max() - ENDS_KEPT_NATS]
     low, high = np.quantile(ends, [0.25, 0.75], axis=0)  # a few ends far away shall not widen all
     spread = np.maximum((high - low) / 1.35, SMALLEST_START)
     scales = np.tile(np.diag(spread**2), (len(ends), 1, 1))
-    return Mixture.of(np.ones(len(ends)), ends, scales, DEGREES_OF_FREEDOM), sum(spent for *_, spent in climbs)
+    spent = len(climbs) + sum(evaluations for *_, evaluations in climbs)
+    return Mixture.of(np.ones(len(ends)), ends, scales, DEGREES_OF_FREEDOM), spent

@@ -31,7 +31,7 @@ def step_densities(model: Model, steps: Steps) -> Iterator[Float[np.ndarray, "st
     for first in range(0, paths, group):
         # The last group reaches back, so that all have one size and one compilation serves them.
         start = min(first, paths - group)
-        yield from _densities(model, steps.paths(start, start + group))[first - start :]
+        yield from _densities(model, steps.paths(slice(start, start + group)))[first - start :]
 
 
 @double_precision

@@ -203,12 +203,6 @@ def _by_path(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narro
     return lax.map(one, (scene.picture, scene.gaze))
 
 
-def _allowed(cells: _Cells) -> tuple[Float[Array, "step row column"], Float[Array, " step"]]:
-    """The saliency of the cells that are not forbidden, and the total of those that are."""
-    allowed = jnp.where(cells.wide - cells.narrow > REPELLED_WEIGHT, cells.saliency, 0.0)
-    return allowed, jnp.sum(cells.saliency) - total(allowed.reshape(*allowed.shape[:-2], -1))
-
-
 def _whole_value(cells: _Cells) -> Float[Array, " step"]:
     """Row by row of the picture: what is held then, (step, column), never leaves the nearest cache."""
 
@@ -222,5 +216,23 @@ def _whole_value(cells: _Cells) -> Float[Array, " step"]:
 
 
 def _whole_sums(cells: _Cells) -> tuple[Sum, Sum, Float[Array, " step"]]:
-    allowed, forbidden = _allowed(cells)
-    return *_sums_over(cells, allowed), forbidden
+    """The same with derivatives: sums and row moments of both Gaussians, and the forbidden saliency, by column."""
+
+    def add_row(sums: tuple[Array, ...], row: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:
+        saliency, row_deg, wide, narrow = row
+        squared = jnp.square(row_deg)[:, None]
+        of_wide, of_narrow = wide[:, None] * cells.wide_columns, narrow[:, None] * cells.narrow_columns
+        allowed = jnp.where(of_wide - of_narrow > REPELLED_WEIGHT, saliency, 0.0)
+        a, b = allowed * of_wide, allowed * of_narrow
+        terms = a, b, squared * a, squared * b, saliency - allowed
+        return tuple(total + term for total, term in zip(sums, terms, strict=True)), None
+
+    rows = cells.saliency, cells.row_deg.T, cells.wide_rows.T, cells.narrow_rows.T
+    a, b, row_a, row_b, forbidden = lax.scan(add_row, (jnp.zeros_like(cells.wide_columns),) * 5, rows)[0]
+    column = jnp.square(cells.column_deg)
+    wide, narrow = cells.variances
+    return (
+        sum_from_moments(total(a), total(row_a), total(column * a), wide),
+        sum_from_moments(total(b), total(row_b), total(column * b), narrow),
+        total(forbidden),
+    )

@@ -110,9 +110,8 @@ class Steps(eqx.Module):
         return Picture.whole(self.grid, jnp.asarray(self.saliency)[index])
 
     @double_precision
-    def paths(self, first: int, last: int) -> "Steps":
-        """The steps of the paths from `first` to before `last`."""
-        some = slice(first, last)
+    def paths(self, some: slice) -> "Steps":
+        """The steps of some of the paths."""
         table = None if self.table is None else self.table.paths(some)
         return Steps(
             saliency=self.saliency,

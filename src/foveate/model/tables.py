@@ -28,7 +28,7 @@ DEGREE = 18
 NODES = DEGREE + 2
 PANEL = np.log(4.0)  # width of a panel in the logarithm of the variance
 MARGIN = 1.02  # panels reach a little further than they are used, so that derivatives stay away from their ends
-WINDOWS_KEPT = 5  # the smallest ones; the others are cut from the maps when they are needed
+WINDOWS_KEPT = 3
 MOST_UNEQUAL = 2  # pairs of panels are kept where row and column differ by no more panels than this
 
 # Standard deviations that the panels cover: from this share of the extent, or this many cells, to half the extent.
