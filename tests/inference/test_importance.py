@@ -3,11 +3,13 @@
 Keys are fixed; each comparison with the brute-force answer would raise a false alarm for one key in ten thousand.
 """
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
 from scipy import stats
-from small_problems import FALSE_ALARM, one_mode, one_mode_answer, two_modes, two_modes_answer
+from small_problems import FALSE_ALARM, one_mode, one_mode_answer, six_numbers, two_modes, two_modes_answer
 
 from foveate.errors import InputError
 from foveate.inference import importance as module
@@ -15,6 +17,8 @@ from foveate.inference.importance import importance, log_evidence, pareto_k
 from foveate.inference.mixture import Mixture
 from foveate.inference.proposal import Record, learn_proposal
 from foveate.inference.samples import silent
+from foveate.inference.target import Target
+from foveate.model.order import log_mass_in_order
 
 PROBLEMS = {"one mode": (one_mode, one_mode_answer), "two modes": (two_modes, two_modes_answer)}
 FURTHEST = stats.norm.isf(FALSE_ALARM / 2)  # standard errors
@@ -131,3 +135,19 @@ def test_pareto_k_tells_heavy_tails_from_light_ones():
     rng = np.random.default_rng(3)
     assert pareto_k(np.log(rng.pareto(1.2, 5000) + 1)) > 0.7
     assert pareto_k(np.log(rng.uniform(0.5, 1, 5000))) < 0.5
+
+
+def test_ordering_epsilon_below_xi_removes_the_rest_of_the_posterior():
+    """The evidence of the ordered model is the plain one's times the share in order, posterior over prior."""
+    plain = six_numbers()
+    model = replace(plain.model, ordered=True)
+    found, ordered = importance(plain, jax.random.key(6)), importance(Target(model, plain.steps), jax.random.key(7))
+    assert (ordered.real[..., :2] < ordered.real[..., 2:4]).all()
+    weight = np.exp(found.weighted.log_weight - found.weighted.log_weight.max())
+    inside = (found.weighted.real[..., :2] < found.weighted.real[..., 2:4]).all(axis=-1)
+    share = (weight * inside).sum() / weight.sum()
+    assert 0.2 < share < 0.999
+    error = np.sqrt(np.square(weight * (inside - share)).sum()) / weight.sum() / share
+    expected = found.log_evidence_nats[0] + np.log(share) - float(log_mass_in_order(model.priors))
+    errors = [found.log_evidence_nats[1], ordered.log_evidence_nats[1], error]
+    assert abs(ordered.log_evidence_nats[0] - expected) < FURTHEST * np.linalg.norm(errors)

@@ -47,6 +47,7 @@ def fit(
         str | None,
         typer.Option(help="released (the default), printed or none.", metavar="NAME", show_default=False),
     ] = None,
+    ordered: Annotated[bool, typer.Option("--ordered", help="Allow epsilon below xi only, on both axes.")] = False,
     sampler: Annotated[str, typer.Option(help="auto, importance, nuts, gibbs or smc.", metavar="NAME")] = "auto",
     cells: Annotated[int, typer.Option(min=2, max=1024, help="Cells of a map along each side.")] = 64,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the fits.")] = 1,
@@ -62,7 +63,7 @@ def fit(
     """Fit, show progress, print verdicts."""
     from foveate.commands.interruption import interruptible
 
-    asked = {"priors": priors, "repulsion": repulsion}
+    asked = {"priors": priors, "repulsion": repulsion, "ordered": ordered or None}
     settings = {name: value for name, value in asked.items() if value is not None}
     task = _Task(out)
     try:

@@ -187,12 +187,14 @@ def _round(
 
 def _climbed(target: Target, thinned: Target, key: PRNGKeyArray) -> tuple[Mixture, int]:
     """Where to begin: a component at the end of every useful climb, each as wide as all ends together."""
-    climbs = [climb(thinned, start, CLIMB_ITERATIONS) for start in dispersed_starts(target, key, CLIMBS)]
+    starts = dispersed_starts(target, key, CLIMBS)
+    possible = np.isfinite(log_densities(target, starts))
+    climbs = [climb(thinned, start, CLIMB_ITERATIONS) for start in starts[possible | ~possible.any()]]
     ends = np.stack([end for end, *_ in climbs])
     heights = log_densities(target, ends)
     ends = ends[heights >= heights.max() - ENDS_KEPT_NATS]
     low, high = np.quantile(ends, [0.25, 0.75], axis=0)  # a few ends far away shall not widen all
     spread = np.maximum((high - low) / 1.35, SMALLEST_START)
     scales = np.tile(np.diag(spread**2), (len(ends), 1, 1))
-    spent = len(climbs) + sum(evaluations for *_, evaluations in climbs)
+    spent = len(starts) + len(climbs) + sum(evaluations for *_, evaluations in climbs)
     return Mixture.of(np.ones(len(ends)), ends, scales, DEGREES_OF_FREEDOM), spent

@@ -14,10 +14,10 @@ def dispersed_starts(target: Target, key: PRNGKeyArray, count: int) -> Float[np.
     """Vectors to start from, drawn from the prior, but two of three with their variances anywhere.
 
     Positive parameters are variances in deg^2. Published priors lie far from what the data say, and what they deem
-    unlikely may hold all the mass, so such starts are spread evenly (a Latin hypercube) between the square of a cell and
-    that of twice the picture; half of them up to the fourth power of that: a Gaussian that is narrow on one axis and
-    boundless on the other draws a stripe, and the wider it is, the less it repels. Draws of heavy-tailed priors beyond
-    are moved to the nearest end.
+    unlikely may hold all the mass, so such starts are spread evenly (a Latin hypercube) between the square of a cell
+    and that of twice the picture; half of them up to the square of that, since a Gaussian that is narrow on one axis
+    and boundless on the other draws a stripe, and the wider it is, the less it repels. Draws of heavy-tailed priors
+    beyond are moved to the nearest end.
     """
     draws = np.array(prior_draws(target, key, count))
     grid, rng = target.steps.grid, generator(key)

@@ -74,10 +74,11 @@ def _two_policies(
     epsilon: ArrayLike,
     xi: ArrayLike,
     priors: dict[str, Prior],
+    ordered: bool,
 ) -> Model:
     policies = (Local(epsilon), _global_policy(repulsion, xi, epsilon))
     names = {"epsilon", "xi", *(vars(choice))}
-    return Model(policies, choice, {key: prior for key, prior in priors.items() if key in names}, name)
+    return Model(policies, choice, {key: prior for key, prior in priors.items() if key in names}, name, ordered)
 
 
 def _pick(priors: Priors, published: dict[str, Prior], weak: dict[str, Prior]) -> dict[str, Prior]:
@@ -94,10 +95,14 @@ def full(
     s0: float = 3.0,
     repulsion: Repulsion = "released",
     priors: Priors = "weak",
+    ordered: bool = False,
 ) -> Model:
-    """The Local and Global Attention model: the choice depends on s_{t-1} / s_{t-2} (Eqs. 2 to 7)."""
+    """The Local and Global Attention model: the choice depends on s_{t-1} / s_{t-2} (Eqs. 2 to 7).
+
+    `ordered` restricts the prior of this and the next two models to epsilon below xi on both axes (after Eq. 3).
+    """
     chosen = _pick(priors, PUBLISHED_FULL, WEAK | WEAK_RATIO)
-    return _two_policies("full", SaliencyRatioChoice(b, s0), repulsion, epsilon, xi, chosen)
+    return _two_policies("full", SaliencyRatioChoice(b, s0), repulsion, epsilon, xi, chosen, ordered)
 
 
 def local_choice(
@@ -108,10 +113,11 @@ def local_choice(
     s0: float = 3.0,
     repulsion: Repulsion = "released",
     priors: Priors = "weak",
+    ordered: bool = False,
 ) -> Model:
     """The choice depends on the saliency of the present fixation alone (Eq. 9)."""
     chosen = _pick(priors, PUBLISHED_RIVALS, WEAK | WEAK_LEVEL)
-    return _two_policies("local_choice", SaliencyLevelChoice(b, s0), repulsion, epsilon, xi, chosen)
+    return _two_policies("local_choice", SaliencyLevelChoice(b, s0), repulsion, epsilon, xi, chosen, ordered)
 
 
 def fixed_choice(
@@ -121,10 +127,11 @@ def fixed_choice(
     rho: float = 0.5,
     repulsion: Repulsion = "released",
     priors: Priors = "weak",
+    ordered: bool = False,
 ) -> Model:
     """The local policy with a fixed probability rho."""
     chosen = _pick(priors, PUBLISHED_RIVALS, WEAK)
-    return _two_policies("fixed_choice", FixedChoice(rho), repulsion, epsilon, xi, chosen)
+    return _two_policies("fixed_choice", FixedChoice(rho), repulsion, epsilon, xi, chosen, ordered)
 
 
 def local_saliency(*, xi: ArrayLike = XI, priors: Priors = "weak") -> Model:
@@ -181,7 +188,7 @@ def from_published(name: str, **values) -> Model:
     Local Choice's b and s0 are for saliency as a probability per cell of the paper's 64 x 64 grid. Priors are the
     published ones, unless `priors` says otherwise; `repulsion` may be given too.
     """
-    settings = {key: values.pop(key) for key in ("repulsion", "priors") if key in values}
+    settings = {key: values.pop(key) for key in ("repulsion", "priors", "ordered") if key in values}
     ours = {
         key: deg2_from_px2(value)
         if np.shape(value) == (2,)

@@ -18,6 +18,7 @@ def describe(model: Model) -> dict[str, Any]:
         "policies": [_describe(policy) for policy in model.policies],
         "choice": _describe(model.choice),
         "priors": {name: _describe(prior) for name, prior in model.priors.items()},
+        "ordered": model.ordered,
     }
 
 
@@ -48,6 +49,7 @@ def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
         build(description["choice"]),
         {name: build(prior) for name, prior in description["priors"].items()},
         description["name"],
+        description.get("ordered", False),
     )
 
 
@@ -62,4 +64,5 @@ def _without_values(description: dict[str, Any]) -> dict[str, Any]:
         {name: value for name, value in part.items() if name not in description["priors"]}
         for part in (*description["policies"], description["choice"])
     ]
-    return {"name": description["name"], "parts": parts, "priors": description["priors"]}
+    ordered = description.get("ordered", False)
+    return {"name": description["name"], "parts": parts, "priors": description["priors"], "ordered": ordered}

@@ -21,6 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 from foveate.errors import InputError, some_of
 from foveate.model.choices import Choice
 from foveate.model.history import Array, History, Picture
+from foveate.model.order import check_order, in_order, log_mass_in_order
 from foveate.model.policies import Policy
 from foveate.model.priors import Prior
 from foveate.precision import double_precision
@@ -46,6 +47,7 @@ class Model(eqx.Module):
     choice: Choice
     priors: dict[str, Prior]
     name: str = eqx.field(static=True)
+    ordered: bool = eqx.field(static=True, default=False)  # the prior allows epsilon below xi only, on both axes
 
     def __check_init__(self):
         """Refuse parts that do not fit together."""
@@ -54,6 +56,8 @@ class Model(eqx.Module):
                 f"model {self.name!r}: {type(self.choice).__name__} chooses among {self.choice.policies} policies, "
                 f"but there are {len(self.policies)}."
             )
+        if self.ordered:
+            check_order(self.name, self.priors)
         values: dict[str, Array] = {}
         for part in (*self.policies, self.choice):
             for name, value in _parameters(part).items():
@@ -113,11 +117,11 @@ class Model(eqx.Module):
             return replace(part, **{name: values[name] for name in _parameters(part) if name in values})
 
         policies = tuple(changed(policy) for policy in self.policies)
-        return Model(policies, changed(self.choice), self.priors, self.name)
+        return replace(self, policies=policies, choice=changed(self.choice))
 
     def with_priors(self, priors: Mapping[str, Prior]) -> "Model":
         """The same model with other priors for some of its parameters."""
-        return Model(self.policies, self.choice, self.priors | dict(priors), self.name)
+        return replace(self, priors=self.priors | dict(priors))
 
     # --- the density -------------------------------------------------------------------------------------------
 
@@ -146,16 +150,30 @@ class Model(eqx.Module):
     @double_precision
     def log_prior(self) -> Float[Array, ""]:
         """Log prior density of the model's present parameter values."""
-        return sum((self.priors[name].log_density(value) for name, value in self.parameters.items()), jnp.zeros(()))
+        values = self.parameters
+        density = sum((self.priors[name].log_density(value) for name, value in values.items()), jnp.zeros(()))
+        if not self.ordered:
+            return density
+        return jnp.where(in_order(values), density - log_mass_in_order(self.priors), -jnp.inf)
 
     @double_precision
     def draw_from_prior(self, key: PRNGKeyArray) -> "Model":
         """The model with parameters drawn from the priors."""
         items = self.parameters.items()
-        keys = jax.random.split(key, max(len(items), 1))
-        return self.with_parameters(
-            {name: self.priors[name].sample(k, np.shape(value)) for (name, value), k in zip(items, keys, strict=False)}
-        )
+
+        def draw(key: PRNGKeyArray) -> dict[str, Array]:
+            keys = jax.random.split(key, max(len(items), 1))
+            pairs = zip(items, keys, strict=False)
+            return {name: self.priors[name].sample(k, np.shape(value)) for (name, value), k in pairs}
+
+        def again(state: tuple[PRNGKeyArray, dict[str, Array]]) -> tuple[PRNGKeyArray, dict[str, Array]]:
+            for_next, key = jax.random.split(state[0])
+            return for_next, draw(key)
+
+        values = draw(key)
+        if self.ordered:
+            values = lax.while_loop(lambda state: ~in_order(state[1]), again, (key, values))[1]
+        return self.with_parameters(values)
 
     @double_precision
     def to_real(self) -> Float[Array, " number"]:
