@@ -132,10 +132,12 @@ def density_of(
         curve = smooth_density(model, label, chain, points)
         name = "posterior" if len(draws) == 1 else f"posterior, by {each}"
         ax.plot(points, curve, color=colour, linewidth=1.0, label=name if index == len(draws) // 2 else None, zorder=2)
-    ax.plot(points, prior_density(model, label, points), color=INK, linewidth=0.9, linestyle="--", label="prior")
+    prior = "prior, before its order" if model.ordered else "prior"
+    ax.plot(points, prior_density(model, label, points), color=INK, linewidth=0.9, linestyle="--", label=prior)
     if truth is not None:
         ax.axvline(truth, color=INK, linewidth=0.9, label="truth", zorder=3)
     ax.set_xlim(low, high)
+    ax.locator_params(axis="x", nbins=5)
     ax.set_ylim(bottom=0)
     ax.set_xlabel(with_unit(label))
     ax.set_ylabel(f"density (1/{unit(label)})" if unit(label) else "density")

@@ -1,0 +1,148 @@
+"""Posteriors of all 35 observers of potsdam35: every model under weak and published priors, judged, as a page.
+
+    python benchmarks/observers.py --data DIR --fits FOLDER
+
+DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35). Fits all 30 pictures (corrected coordinates, 64 x 64 cells) with
+`foveate fit`, eight runs in eight folders of FOLDER: interrupt it as you like, the same command goes on. Writes
+docs/results/observers.md and observers.csv, and prints one JSON object last.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import foveate
+from foveate.inference.modes import VALLEY_NATS
+from foveate.model.catalogue import TITLES
+
+MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")
+PRIORS = ("weak", "published")
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "observers.md"
+SMALLEST_MODE = 0.005  # modes with less mass are left out of the page
+
+
+def row_of(posterior: foveate.Posterior, model: str, priors: str) -> dict:
+    """What the page says of one fit."""
+    found, samples = posterior.diagnosis, posterior.samples
+    modes = posterior.modes()
+    modes = modes[modes["mass"] >= SMALLEST_MODE]
+    return {
+        "model": model,
+        "priors": priors,
+        "observer": posterior.observer,
+        "converged": found.converged,
+        "sampler": samples.sampler,
+        "max_rhat": found.max_rhat,
+        "min_ess_bulk": float(np.min(found.ess_bulk)),
+        "min_ess_tail": float(np.min(found.ess_tail)),
+        "pareto_k": found.pareto_k,
+        "log_evidence_nats": samples.log_evidence_nats[0],
+        "log_evidence_error": samples.log_evidence_nats[1],
+        "modes": len(modes),
+        "masses": "; ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(modes["mass"], modes["mass_error"], strict=True)),
+        "b_positive": float((posterior.draws["b"] > 0).mean()) if "b" in posterior.draws else None,
+        "epsilon_not_below_xi": posterior.disordered_share(),
+        "evaluations": samples.evaluations,
+        "seconds": posterior.provenance["seconds"],
+    }
+
+
+def summary(table: pd.DataFrame) -> list[str]:
+    """A line for each model and kind of priors."""
+    lines = [
+        "| model | priors | converged | largest R-hat | least ESS, bulk and tail | largest k-hat | observers with 1, "
+        "2, 3, 4 or more modes | epsilon not below xi (mean share) | evaluations, median | seconds a fit, median |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (model, priors), some in table.groupby(["model", "priors"], sort=False):
+        modes = [int((some["modes"] == count).sum()) for count in (1, 2, 3)] + [int((some["modes"] >= 4).sum())]
+        lines.append(
+            f"| {TITLES[str(model)]} | {priors} | {int(some['converged'].sum())} of {len(some)} | "
+            f"{some['max_rhat'].max():.4f} | {some['min_ess_bulk'].min():.0f}, {some['min_ess_tail'].min():.0f} | "
+            f"{some['pareto_k'].max():.2f} | {', '.join(map(str, modes))} | "
+            f"{some['epsilon_not_below_xi'].mean():.3f} | {some['evaluations'].median():.0f} | "
+            f"{some['seconds'].median():.1f} |"
+        )
+    return lines
+
+
+def details(some: pd.DataFrame) -> list[str]:
+    """A line for each observer."""
+    lines = [
+        "| observer | R-hat | ESS, bulk | tail | k-hat | log evidence (nats) | modes | mass of each |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in some.to_dict("records"):
+        name = str(row["observer"]) if row["converged"] else f"{row['observer']}, NOT CONVERGED"
+        name += "" if row["sampler"] == "importance" else f" ({row['sampler']})"
+        lines.append(
+            f"| {name} | {row['max_rhat']:.4f} | {row['min_ess_bulk']:.0f} | {row['min_ess_tail']:.0f} | "
+            f"{row['pareto_k']:.2f} | {row['log_evidence_nats']:.2f} ± {row['log_evidence_error']:.2f} | "
+            f"{row['modes']} | {row['masses']} |"
+        )
+    return lines
+
+
+def page(table: pd.DataFrame, seed: int) -> str:
+    """The page, whole."""
+    lines = [
+        "# Posteriors of all 35 observers",
+        "",
+        "potsdam35, corrected coordinates, all 30 pictures, published maps on 64 x 64 cells; importance sampling, four "
+        f"replicates, seed {seed}. Made by `python benchmarks/observers.py --data DIR --fits FOLDER --seed {seed}` on "
+        f"{os.cpu_count()} cores of a shared {platform.machine()} machine, two fits at a time; the same numbers are in "
+        "`observers.csv`. No observer is left out.",
+        "",
+        "R-hat is over the replicates; ESS and the errors of masses and evidence come from the weights (how: "
+        f"[inference](../inference.md)). Modes with less than {SMALLEST_MODE} of the mass are not listed. What is one "
+        f"mode and what are two depends on a valley of {VALLEY_NATS:g} nats on the way between their tops, so that a "
+        "shallow one may count here and not there; the masses of what is far apart do not depend on it.",
+        "",
+        *summary(table),
+    ]
+    for (model, priors), some in table.groupby(["model", "priors"], sort=False):
+        lines += ["", f"## {TITLES[str(model)]}, {priors} priors", "", *details(some)]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=os.environ.get("FOVEATE_POTSDAM35"))
+    parser.add_argument("--fits", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    rows = []
+    for priors in PRIORS:
+        for model in MODELS:
+            out = chosen.fits / f"{model}-{priors}"
+            command = ["fit", "--data", chosen.data, "--model", model, "--priors", priors, "--out", str(out)]
+            program = Path(sys.executable).with_name("foveate")
+            subprocess.run([program, *command, "--seed", str(chosen.seed)], check=True)
+            store = foveate.FitStore.read(out)
+            rows += [row_of(store.load(observer), model, priors) for observer in store.run.observers]
+    table = pd.DataFrame(rows)
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(table, chosen.seed))
+    table.to_csv(PAGE.with_suffix(".csv"), index=False, float_format="%.6g")
+    print(
+        json.dumps(
+            {
+                "fits": len(table),
+                "converged": int(table["converged"].sum()),
+                "max_rhat": round(float(table["max_rhat"].max()), 4),
+                "min_ess": round(float(table[["min_ess_bulk", "min_ess_tail"]].min().min())),
+                "foveate": foveate.__version__,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
