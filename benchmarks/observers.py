@@ -33,6 +33,7 @@ def row_of(posterior: foveate.Posterior, model: str, priors: str) -> dict:
     found, samples = posterior.diagnosis, posterior.samples
     modes = posterior.modes()
     modes = modes[modes["mass"] >= SMALLEST_MODE]
+    assert samples.log_evidence_nats is not None
     return {
         "model": model,
         "priors": priors,
@@ -42,7 +43,7 @@ def row_of(posterior: foveate.Posterior, model: str, priors: str) -> dict:
         "max_rhat": found.max_rhat,
         "min_ess_bulk": float(np.min(found.ess_bulk)),
         "min_ess_tail": float(np.min(found.ess_tail)),
-        "pareto_k": found.pareto_k,
+        "pareto_k": np.nan if found.pareto_k is None else found.pareto_k,
         "log_evidence_nats": samples.log_evidence_nats[0],
         "log_evidence_error": samples.log_evidence_nats[1],
         "modes": len(modes),
@@ -54,43 +55,61 @@ def row_of(posterior: foveate.Posterior, model: str, priors: str) -> dict:
     }
 
 
-def summary(table: pd.DataFrame) -> list[str]:
+def summary(rows: list[dict]) -> list[str]:
     """A line for each model and kind of priors."""
     lines = [
         "| model | priors | converged | largest R-hat | least ESS, bulk and tail | largest k-hat | observers with 1, "
-        "2, 3, 4 or more modes | epsilon not below xi (mean share) | evaluations, median | seconds a fit, median |",
+        "2, 3, 4 or more modes | epsilon not below xi, mean share | evaluations, median | seconds, median |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for (model, priors), some in table.groupby(["model", "priors"], sort=False):
-        modes = [int((some["modes"] == count).sum()) for count in (1, 2, 3)] + [int((some["modes"] >= 4).sum())]
-        lines.append(
-            f"| {TITLES[str(model)]} | {priors} | {int(some['converged'].sum())} of {len(some)} | "
-            f"{some['max_rhat'].max():.4f} | {some['min_ess_bulk'].min():.0f}, {some['min_ess_tail'].min():.0f} | "
-            f"{some['pareto_k'].max():.2f} | {', '.join(map(str, modes))} | "
-            f"{some['epsilon_not_below_xi'].mean():.3f} | {some['evaluations'].median():.0f} | "
-            f"{some['seconds'].median():.1f} |"
-        )
+    for (model, priors), some in by_run(rows):
+        column = {name: np.array([row[name] for row in some]) for name in some[0]}
+        modes = ", ".join(str(int((column["modes"].clip(max=4) == count).sum())) for count in (1, 2, 3, 4))
+        cells = [
+            TITLES[model],
+            priors,
+            f"{column['converged'].sum()} of {len(some)}",
+            f"{column['max_rhat'].max():.4f}",
+            f"{column['min_ess_bulk'].min():.0f}, {column['min_ess_tail'].min():.0f}",
+            f"{np.nanmax(column['pareto_k']):.2f}",
+            modes,
+            f"{column['epsilon_not_below_xi'].mean():.3f}",
+            f"{np.median(column['evaluations']):.0f}",
+            f"{np.median(column['seconds']):.1f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
-def details(some: pd.DataFrame) -> list[str]:
+def by_run(rows: list[dict]) -> list[tuple[tuple[str, str], list[dict]]]:
+    """The rows of each model and kind of priors."""
+    runs = dict.fromkeys((row["model"], row["priors"]) for row in rows)
+    return [(run, [row for row in rows if (row["model"], row["priors"]) == run]) for run in runs]
+
+
+def details(some: list[dict]) -> list[str]:
     """A line for each observer."""
     lines = [
         "| observer | R-hat | ESS, bulk | tail | k-hat | log evidence (nats) | modes | mass of each |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for row in some.to_dict("records"):
+    for row in some:
         name = str(row["observer"]) if row["converged"] else f"{row['observer']}, NOT CONVERGED"
-        name += "" if row["sampler"] == "importance" else f" ({row['sampler']})"
-        lines.append(
-            f"| {name} | {row['max_rhat']:.4f} | {row['min_ess_bulk']:.0f} | {row['min_ess_tail']:.0f} | "
-            f"{row['pareto_k']:.2f} | {row['log_evidence_nats']:.2f} ± {row['log_evidence_error']:.2f} | "
-            f"{row['modes']} | {row['masses']} |"
-        )
+        cells = [
+            name if row["sampler"] == "importance" else f"{name} ({row['sampler']})",
+            f"{row['max_rhat']:.4f}",
+            f"{row['min_ess_bulk']:.0f}",
+            f"{row['min_ess_tail']:.0f}",
+            f"{row['pareto_k']:.2f}",
+            f"{row['log_evidence_nats']:.2f} ± {row['log_evidence_error']:.2f}",
+            str(row["modes"]),
+            row["masses"],
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
-def page(table: pd.DataFrame, seed: int) -> str:
+def page(rows: list[dict], seed: int) -> str:
     """The page, whole."""
     lines = [
         "# Posteriors of all 35 observers",
@@ -105,10 +124,10 @@ def page(table: pd.DataFrame, seed: int) -> str:
         f"mode and what are two depends on a valley of {VALLEY_NATS:g} nats on the way between their tops, so that a "
         "shallow one may count here and not there; the masses of what is far apart do not depend on it.",
         "",
-        *summary(table),
+        *summary(rows),
     ]
-    for (model, priors), some in table.groupby(["model", "priors"], sort=False):
-        lines += ["", f"## {TITLES[str(model)]}, {priors} priors", "", *details(some)]
+    for (model, priors), some in by_run(rows):
+        lines += ["", f"## {TITLES[model]}, {priors} priors", "", *details(some)]
     return "\n".join(lines) + "\n"
 
 
@@ -127,17 +146,16 @@ def main() -> None:
             subprocess.run([program, *command, "--seed", str(chosen.seed)], check=True)
             store = foveate.FitStore.read(out)
             rows += [row_of(store.load(observer), model, priors) for observer in store.run.observers]
-    table = pd.DataFrame(rows)
     PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(table, chosen.seed))
-    table.to_csv(PAGE.with_suffix(".csv"), index=False, float_format="%.6g")
+    PAGE.write_text(page(rows, chosen.seed))
+    pd.DataFrame(rows).to_csv(PAGE.with_suffix(".csv"), index=False, float_format="%.6g")
     print(
         json.dumps(
             {
-                "fits": len(table),
-                "converged": int(table["converged"].sum()),
-                "max_rhat": round(float(table["max_rhat"].max()), 4),
-                "min_ess": round(float(table[["min_ess_bulk", "min_ess_tail"]].min().min())),
+                "fits": len(rows),
+                "converged": sum(row["converged"] for row in rows),
+                "max_rhat": round(max(row["max_rhat"] for row in rows), 4),
+                "min_ess": round(min(min(row["min_ess_bulk"], row["min_ess_tail"]) for row in rows)),
                 "foveate": foveate.__version__,
             }
         )
