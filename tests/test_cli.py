@@ -96,7 +96,7 @@ def test_ctrl_c_is_one_line(tmp_path):
         text=True,
     ) as process:
         assert process.stderr is not None
-        while "simulating" not in process.stderr.readline():
+        while "tabulating" not in process.stderr.readline():
             assert process.poll() is None
         time.sleep(1)
         process.send_signal(signal.SIGINT)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -12,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from foveate import cli
 from foveate.evaluate import calibration
 from foveate.evaluate.calibration import LOG_LIKELIHOOD, Calibration
 from foveate.evaluate.trials import Drawn, Store, run_trials
@@ -42,19 +42,10 @@ def fake(model, key, *, sampler, data_sets, false_alarm, store, report) -> Calib
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(monkeypatch, foveate_command):
     """The command with made-up fits: (exit code, standard output, standard error)."""
     monkeypatch.setattr(calibration, "calibrate", fake)
-    monkeypatch.setenv("FOVEATE_CACHE", "")
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["foveate", "calibrate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return call
+    return partial(foveate_command, "calibrate")
 
 
 def test_verdicts_ranks_and_figures_are_written(run, tmp_path):

@@ -1,13 +1,12 @@
 """`foveate recover` writes tables, figures and posteriors, and does not do again what is done."""
 
 import json
-import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from foveate import cli
 from foveate.experiments import recovery
 from foveate.experiments.recovery import Recovery, recovery_data, recovery_model, split_key
 from foveate.inference.diagnosis import diagnose
@@ -31,19 +30,11 @@ def fake(name, maps, key, *, sampler, chains, report) -> Recovery:
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(monkeypatch, foveate_command):
+    """The command with made-up fits: (exit code, standard output, standard error)."""
     monkeypatch.setattr(recovery, "recover", fake)
-    monkeypatch.setenv("FOVEATE_CACHE", "")
     FITTED.clear()
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["foveate", "recover", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return call
+    return partial(foveate_command, "recover")
 
 
 def test_tables_figures_and_posteriors_are_written_and_kept(run, tmp_path):

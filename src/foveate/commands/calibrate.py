@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.commands.interruption import interruptible
-from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.commands.outputs import chosen, finite, own_folder, progress, write_json
+from foveate.commands.outputs import MODELS, chosen, finite, own_folder, progress, resumable, versions, write_json
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
     from foveate.evaluate.calibration import Calibration
     from foveate.inference.samples import Progress
 
-MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")
 SAMPLERS = ("importance", "nuts", "smc")
 SUMMARY, MADE_BY = "calibration.json", "foveate calibrate"
 EXAMPLE = "Example: foveate calibrate --out calibration --models local_saliency --data-sets 200 --seed 1"
@@ -48,10 +45,7 @@ def calibrate(
     ]
     own_folder(out, [SUMMARY], SUMMARY, MADE_BY)
     earlier = _earlier(out, seed)
-    try:
-        found = interruptible(lambda: _run(out, jobs, data_sets, seed, false_alarm))
-    except KeyboardInterrupt:
-        leave_at_once(say(f"interrupted; what is done is in {out}: run the same command again to go on.", INTERRUPTED))
+    found = resumable(out, lambda: _run(out, jobs, data_sets, seed, false_alarm))
     about = _summary(earlier, found, seed)
     write_json(out / SUMMARY, about)
     if as_json:
@@ -132,12 +126,10 @@ def _write_ranks(out: Path, calibration: "Calibration") -> None:
 
 def _summary(earlier: dict[str, Any], found: "list[Calibration]", seed: int) -> dict[str, Any]:
     """What is in the summary: these results, and what earlier runs found for other models and samplers."""
-    from importlib.metadata import version
-
     return {
         "made_by": MADE_BY,
         "seed": seed,
-        "versions": {name: version(name) for name in ("foveate", "jax", "blackjax", "numpy", "scipy")},
+        "versions": versions(),
         "test": "ranks of the truth uniform: simultaneous ECDF test, exact, Bonferroni over quantities",
         "calibrations": earlier | {f"{it.model}_{it.sampler}": it.to_dict() for it in found},
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foveate.commands.messages import INTERRUPTED, say
+from foveate.commands.outputs import progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,42 +30,15 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON instead of a table.")] = False,
 ) -> None:
     """Run the demo and print its scores."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
     try:
-        result = _with_progress(console, out, seed)
+        with progress(f"foveate demo, seed {seed}; the results will be in {out}") as tell:
+            result = _run(out, seed, lambda label, share: tell(label, share, 1.0))
     except KeyboardInterrupt:  # Typer would leave without a word
         raise typer.Exit(say("interrupted; run the same command again to start over.", INTERRUPTED)) from None
     if as_json:
         print(json.dumps(result.about | {"files": [str(file) for file in result.files]}))
     else:
         _print_scores(result)
-
-
-def _with_progress(console: "Console", out: Path, seed: int) -> "DemoResult":
-    """The demo with a bar and the time left; without a terminal, with a line for each step."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def notify(label: str, share: float) -> None:
-            if share == 0:
-                console.print(f"foveate demo, seed {seed}; the results will be in {out}", highlight=False)
-            bar.update(task, description=f"{label:<38}", completed=share)
-            if not console.is_terminal:
-                console.print(f"{share:4.0%}  {label}", highlight=False)
-
-        return _run(out, seed, notify)
 
 
 def _run(out: Path, seed: int, notify: "Notify") -> "DemoResult":

@@ -5,12 +5,19 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from foveate.commands.interruption import interruptible
+from foveate.commands.messages import INTERRUPTED, leave_at_once, say
 from foveate.errors import InputError, some_of
+
+MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")  # those that can be fitted
+PACKAGES = ("foveate", "jax", "blackjax", "numpy", "scipy")  # whose versions a result depends on
 
 # Tells how far the work has come: in words, how much is done, and of how much.
 Tell = Callable[[str, float, float], None]
+
+Result = TypeVar("Result")
 
 
 def own_folder(out: Path, files: Sequence[str], marker: str, made_by: str) -> Path:
@@ -51,6 +58,21 @@ def chosen(asked: str, known: Sequence[str], what: str) -> list[str]:
     return names
 
 
+def resumable(out: Path, work: Callable[[], Result]) -> Result:
+    """What `work` gives; interrupted, it says that the same command goes on, and leaves."""
+    try:
+        return interruptible(work)
+    except KeyboardInterrupt:
+        leave_at_once(say(f"interrupted; what is done is in {out}: run the same command again to go on.", INTERRUPTED))
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on, by package."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in PACKAGES}
+
+
 @contextmanager
 def progress(heading: str) -> Iterator[Tell]:
     """A bar with the time left on standard error; without a terminal, a line now and then."""
@@ -66,8 +88,7 @@ def progress(heading: str) -> Iterator[Tell]:
         TextColumn("left"),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    console.print(heading, highlight=False)
-    said = -1
+    said: int | None = None
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal, speed_estimate_period=600
     ) as bar:
@@ -75,6 +96,9 @@ def progress(heading: str) -> Iterator[Tell]:
 
         def tell(words: str, done: float, total: float) -> None:
             nonlocal said
+            if said is None:  # not before the work begins: a mistake that it finds first is all that is said then
+                console.print(heading, highlight=False)
+                said = -1
             bar.update(task, description=f"{words:<44}", completed=done, total=total)
             tenth = int(20 * done / max(total, 1e-9))
             if not console.is_terminal and tenth > said:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from foveate.commands.interruption import interruptible
-from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.commands.outputs import chosen, finite, own_folder, progress, write_json
+from foveate.commands.outputs import MODELS, chosen, finite, own_folder, progress, resumable, versions, write_json
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from foveate.experiments.recovery import Recovery, RecoverySampler
     from foveate.inference.samples import Progress
 
-MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")
 SAMPLERS = ("nuts", "importance", "gibbs")
 SUMMARY, MADE_BY = "recovery.json", "foveate recover"
 ENDINGS = (".nc", ".csv", ".png", ".svg")  # of the files of a model: posterior, table, figure
@@ -56,10 +54,7 @@ def recover(
     own_folder(out, [SUMMARY, *(f"{name}{ending}" for name in MODELS for ending in ENDINGS)], SUMMARY, MADE_BY)
     asked = {"seed": seed, "data": data, "sampler": sampler, "chains": chains}
     earlier = _claim(out, asked)
-    try:
-        found = interruptible(lambda: _run(out, names, maps, asked))
-    except KeyboardInterrupt:
-        leave_at_once(say(f"interrupted; what is done is in {out}: run the same command again to go on.", INTERRUPTED))
+    found = resumable(out, lambda: _run(out, names, maps, asked))
     about = _summary(asked, earlier, found)
     write_json(out / SUMMARY, about)
     if as_json:
@@ -147,11 +142,8 @@ def _write(out: Path, recovery: "Recovery") -> None:
 
 
 def _summary(asked: dict[str, Any], earlier: dict[str, Any], found: "list[Recovery]") -> dict[str, Any]:
-    from importlib.metadata import version
-
-    versions = {name: version(name) for name in ("foveate", "jax", "blackjax", "numpy", "scipy")}
     models = earlier | {it.truth.name: it.to_dict() for it in found}
-    return {"made_by": MADE_BY} | asked | {"versions": versions, "models": models}
+    return {"made_by": MADE_BY} | asked | {"versions": versions(), "models": models}
 
 
 def _print_tables(out: Path, found: "list[Recovery]") -> None:
