@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from foveate.inference.mixture import Mixture, draw_from, log_density_at, seeded
+from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, draw_from, log_density_at, seeded
 from foveate.precision import double_precision
 
 SCALES = np.array([[[1.0, 0.6], [0.6, 2.0]], [[0.3, -0.1], [-0.1, 0.2]]])
@@ -51,13 +51,14 @@ def test_draws_have_the_density(compiled):
 
 
 def test_a_fit_to_its_own_draws_finds_the_mixture_again():
+    truth = Mixture.of(np.array([3.0, 1.0]), CENTRES, SCALES, DEGREES_OF_FREEDOM)
     rng = np.random.default_rng(7)
-    draws = mixture().sample(8000, rng)
+    draws = truth.sample(8000, rng)
     weights = np.full(8000, 1 / 8000)
     fitted = seeded(draws, weights, 2, rng).refitted(draws, weights, 0.01).refitted(draws, weights, 0.01)
-    points = mixture().sample(2000, rng)
+    points = truth.sample(2000, rng)
     # Kullback-Leibler divergence from the truth, in nats.
-    assert np.mean(mixture().log_density(points) - fitted.log_density(points)) < 0.03
+    assert np.mean(truth.log_density(points) - fitted.log_density(points)) < 0.03
 
 
 def test_weights_count_in_a_fit():
@@ -74,3 +75,10 @@ def test_a_component_that_got_no_draws_keeps_its_place_and_a_share():
     fitted = far.refitted(draws, np.full(500, 1 / 500), 0.02)
     np.testing.assert_array_equal(fitted.centre[1], [50.0, 50.0])
     assert fitted.share[1] == pytest.approx(0.02, rel=0.05)
+
+
+def test_flattened_shares_are_more_alike_and_components_the_same():
+    flat = mixture().flattened(0.5)
+    np.testing.assert_allclose(flat.share, np.sqrt([0.75, 0.25]) / np.sqrt([0.75, 0.25]).sum())
+    np.testing.assert_array_equal(flat.scale, mixture().scale)
+    np.testing.assert_allclose(mixture().flattened(1.0).share, mixture().share)

@@ -30,11 +30,11 @@ EXPLORED = 0.5  # power of the weights at which an exploration has found its way
 ROUND = 800  # draws a round of learning
 LEARNING_ROUNDS = 12  # at most, with the draws of all explorations together
 COMPONENTS = 16
-FLATTENING = 0.6
+FLATTENING = 0.6  # power of the shares: small modes get draws enough to be known well
 GOOD_EFFICIENCY = 0.4  # effective draws per draw of a round: no more learning needed
-LEAST_EFFECTIVE = 100.0  # effective draws that set the first temperature; later rounds ask for more
-MOST_EFFECTIVE = 500.0
-GROWTH = 30.0
+# Effective draws that set the first temperature; every round asks for so many more, up to a limit. Modes are lost
+# where this is too low or grows too slowly: the power then rises before they are known.
+LEAST_EFFECTIVE, GROWTH, MOST_EFFECTIVE = 100.0, 30.0, 500.0
 LEAST_SHARE = 0.005
 SMALLEST_START = 0.2  # standard deviation of the components to begin with, on the real line
 FITTED = 3000  # draws that a mixture is fitted to
