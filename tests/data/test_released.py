@@ -1,0 +1,248 @@
+"""The released files: what they hold, how a model sees them, and that nothing in a pickle ever runs."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from foveate.data.grid import PUBLISHED_PX_DEG
+from foveate.data.readers.potsdam35 import POTSDAM35_FOLDS, released_px
+from foveate.data.readers.released import RELEASED_GRID, SideOfFold, read_arrays, read_released
+from foveate.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def released(potsdam35_folder):
+    return read_released(potsdam35_folder)
+
+
+def sides(released) -> list[SideOfFold]:
+    return [side for fold in released.folds for side in (fold.train, fold.test)]
+
+
+# --- a pickle is data, not a program ---------------------------------------------------------------------------------
+
+
+class Hostile:
+    """Unpickled in the usual way, this makes a folder."""
+
+    def __init__(self, place):
+        self.place = str(place)
+
+    def __reduce__(self):
+        return os.mkdir, (self.place,)
+
+
+def write(file, thing, protocol=3):
+    file.write_bytes(pickle.dumps(thing, protocol=protocol))
+    return file
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: [[it], np.zeros((2, 3))]], ids=["bare", "in a list"])
+def test_a_hostile_pickle_is_refused_and_does_not_run(tmp_path, protocol, wrap):
+    trap = tmp_path / "trap"
+    file = write(tmp_path / "hostile.p", wrap(Hostile(trap)), protocol)
+    with pytest.raises(InputError, match=r"hostile\.p is refused.*mkdir") as caught:
+        read_arrays(file)
+    assert not trap.exists()
+    assert "\n" not in str(caught.value)
+    pickle.loads(file.read_bytes())  # it would have run
+    assert trap.exists()
+
+
+class Called:
+    def __reduce__(self):
+        return np.fromfile, ("anything",)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        {"a": np.zeros(2)},
+        (np.zeros(2),),
+        "text",
+        3.5,
+        None,
+        [np.zeros(2), None],
+        np.array([{}], dtype=object),
+        np.array(["text"]),
+        np.zeros(2, dtype=np.float32),
+        np.dtype("f8"),
+        np.float64(1.0),
+        Called(),
+        [[[[np.zeros(2)]]]],
+    ],
+    ids=lambda it: type(it).__name__,
+)
+def test_anything_but_lists_of_arrays_of_numbers_is_refused(tmp_path, thing):
+    with pytest.raises(InputError, match="only lists of NumPy arrays of numbers are read"):
+        read_arrays(write(tmp_path / "other.p", thing))
+
+
+def test_names_of_numpy_give_nothing_of_numpy(tmp_path):
+    # an attribute of a name, a name given a state, and a bare name
+    for program in (b"cnumpy\nndarray.tofile\n.", b"cnumpy\nndarray\n}b.", b"cnumpy\ndtype\n."):
+        file = tmp_path / "program.p"
+        file.write_bytes(b"\x80\x03" + program)
+        with pytest.raises(InputError, match="is refused"):
+            read_arrays(file)
+
+
+@pytest.mark.parametrize("content", [b"", b"no pickle at all", pickle.dumps(np.zeros(9))[:-20]])
+def test_a_broken_file_is_a_sentence(tmp_path, content):
+    file = tmp_path / "broken.p"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=r"broken\.p is refused.*fetch the file anew"):
+        read_arrays(file)
+
+
+def test_a_list_within_itself_is_refused(tmp_path):
+    endless: list = []
+    endless.append(endless)
+    with pytest.raises(InputError, match="lists more than 3 deep"):
+        read_arrays(write(tmp_path / "endless.p", endless))
+
+
+@pytest.mark.parametrize("protocol", [3, 4])
+def test_arrays_come_back_as_they_were(tmp_path, protocol):
+    arrays = [[np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(8.0).reshape(4, 2))], [np.zeros((2, 0))]]
+    found = read_arrays(write(tmp_path / "arrays.p", arrays, protocol))
+    for row, found_row in zip(arrays, found, strict=True):
+        for array, found_array in zip(row, found_row, strict=True):
+            np.testing.assert_array_equal(found_array, array)
+            assert found_array.dtype == array.dtype
+    np.testing.assert_array_equal(read_arrays(write(tmp_path / "one.p", np.arange(4), protocol)), np.arange(4))
+
+
+def test_missing_and_wrong_files_are_named(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="there is no such file"):
+        read_released(tmp_path)
+    monkeypatch.delenv("FOVEATE_POTSDAM35", raising=False)
+    with pytest.raises(InputError, match="no folder given"):
+        read_released()
+    (tmp_path / "processed_data").mkdir()
+    names = ("indices", "fixs", "sals", "test_fixs", "test_sals")
+    for name in (*(f"{it}_for_cross_validation" for it in names), "saliencies_red_res_shuff"):
+        write(tmp_path / "processed_data" / f"{name}.p", [np.zeros(2)])
+    with pytest.raises(InputError, match="does not hold the folds as they were released"):
+        read_released(tmp_path)
+
+
+# --- what the released files hold ------------------------------------------------------------------------------------
+
+
+def test_the_folds_are_those_of_the_data_description(released):
+    assert len(released.folds) == 5
+    for fold, test_pictures in zip(released.folds, POTSDAM35_FOLDS, strict=True):
+        assert fold.test.pictures == test_pictures
+        assert sorted((*fold.train.pictures, *test_pictures)) == list(range(1, 31))
+
+
+def test_test_maps_are_those_of_the_picture_before(released, potsdam35):
+    for fold in released.folds:
+        assert fold.train.map_pictures == fold.train.pictures
+        assert fold.test.map_pictures == tuple((picture - 2) % 30 + 1 for picture in fold.test.pictures)
+    assert released.folds[0].test.map_pictures == (8, 9, 11, 14, 24, 26)
+    # The names were found within the files; the corrected reader's maps say the same, though not to the last digit.
+    for side in sides(released):
+        for picture, values in zip(side.map_pictures, side.maps, strict=True):
+            distance = np.abs(potsdam35.maps.values - values).sum(axis=(1, 2))
+            assert potsdam35.maps.pictures[int(np.argmin(distance))] == picture
+            assert distance.min() < 0.05 < 0.3 < np.sort(distance)[1]
+    assert sorted(released.shuffled_pictures) == list(range(1, 31))
+
+
+def test_fixations_are_those_of_the_corrected_reader_in_released_pixels(released, potsdam35):
+    rows, columns = released_px(potsdam35.paths)
+    keys = zip(potsdam35.paths.observer.tolist(), potsdam35.paths.picture.tolist(), strict=True)
+    place = {key: index for index, key in enumerate(keys)}
+    for side in sides(released):
+        for picture, paths in zip(side.pictures, side.fixations_px, strict=True):
+            assert len(paths) == 35
+            for observer, path in enumerate(paths, start=1):
+                index = place[observer, picture]
+                inner = slice(1, potsdam35.paths.length[index] - 1)
+                # x_max was rounded to four digits there: 1e-6 of 64 px
+                np.testing.assert_allclose(path, [rows[index, inner], columns[index, inner]], atol=1e-4)
+
+
+def test_exactly_one_path_has_nothing_to_predict(released):
+    short = [
+        (picture, observer, path.shape[1])
+        for fold in released.folds
+        for picture, paths in zip(fold.test.pictures, fold.test.fixations_px, strict=True)
+        for observer, path in enumerate(paths, start=1)
+        if path.shape[1] < 3
+    ]
+    assert short == [(13, 19, 1)]
+
+
+# --- how a model sees them -------------------------------------------------------------------------------------------
+
+
+def test_saliency_is_read_by_rounding_and_clamping(released):
+    for side in sides(released):
+        data = side.dataset()
+        table = data.paths.to_table()
+        rows = np.clip(np.rint(table["row_px"].to_numpy()).astype(int), 0, 63)
+        columns = np.clip(np.rint(table["column_px"].to_numpy()).astype(int), 0, 63)
+        index = np.array([side.pictures.index(picture) for picture in table["picture"]])
+        expected = side.maps[index, rows, columns]
+        np.testing.assert_array_equal(data.maps.at(data.paths)[data.paths.real], expected)
+
+
+def test_distances_to_cells_are_those_to_whole_pixels(released):
+    side = released.folds[0].test
+    paths = side.dataset().paths
+    row_px, column_px = paths.columns["row_px"], paths.columns["column_px"]
+    inside = paths.real & (row_px <= 63.5) & (column_px <= 63.5)
+    assert (paths.real & ~inside).sum() == side.moved
+    for centres, values, pixels, px_deg in (
+        (RELEASED_GRID.row_centres_deg, paths.y_deg, row_px, PUBLISHED_PX_DEG[0]),
+        (RELEASED_GRID.column_centres_deg, paths.x_deg, column_px, PUBLISHED_PX_DEG[1]),
+    ):
+        found = (centres[:, None] - values[inside]) / px_deg
+        np.testing.assert_allclose(found, np.arange(64.0)[:, None] - pixels[inside], atol=1e-9)
+    assert RELEASED_GRID.cell_deg == pytest.approx((0.4014, 0.5017), abs=5e-5)
+
+
+def test_twelve_fixations_are_moved_to_the_edge(released):
+    assert sum(fold.test.moved for fold in released.folds) == 12
+    assert sum(fold.test.dataset().paths.fixations for fold in released.folds) == 28_264 - 2 * 1_050
+
+
+def test_scoring_from_the_second_fixation_scores_the_same_steps_and_one_more_a_path(released):
+    from foveate.model.catalogue import from_published
+    from foveate.model.likelihood import step_log_likelihoods
+    from foveate.model.steps import Steps
+
+    model = from_published("fixed_choice", epsilon=(25, 35), xi=(230, 280), rho=0.4)
+    side = released.folds[2].test
+    third, second = (side.dataset(scored_from=number).select(observers=[19]) for number in (3, 2))
+    assert third.paths.fixation[:, 0].tolist() == [2] * 6
+    assert second.paths.fixation[:, 0].tolist() == [1] * 6
+    scores = [step_log_likelihoods(model, Steps.of(data, short="skip")) for data in (third, second)]
+    length = third.paths.length
+    assert 1 in length  # picture 13: nothing to score either way
+    for path, steps in enumerate(length - 2):
+        if steps > 0:
+            np.testing.assert_allclose(scores[1][path, 1 : 1 + steps], scores[0][path, :steps], rtol=1e-12)
+    assert Steps.of(second, short="skip").count - Steps.of(third, short="skip").count == 5
+
+
+def test_the_released_code_scores_from_two_places_only(released, unchecked_types):
+    with pytest.raises(InputError, match="scored_from = 1"):
+        released.folds[0].test.dataset(scored_from=1)
+
+
+def test_test_fixations_lie_on_foreign_maps(released):
+    """With their own maps both sides gain much the same; on the test side the released pairing loses most of it."""
+    for fold in released.folds:
+        gain = []
+        for side in (fold.train, fold.test):
+            data = side.dataset()
+            gain.append(np.nanmean(np.log2(4096 * data.maps.at(data.paths))))
+        assert gain[0] > 0.7
+        assert gain[1] < 0.4, gain
