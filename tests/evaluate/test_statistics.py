@@ -225,6 +225,33 @@ def test_wrong_amplitudes_leave_the_bands():
     assert found.agreement().loc["mean", "r2_identity"] < 0
 
 
+def test_distances_are_means_over_draws_and_over_neighbouring_draws():
+    paths = some_walks(11, 4)
+    found = compare_saccades(paths[0], paths[1:], skip=0).distances
+    truth, *draws = [Saccades.of(one) for one in paths]
+    turns = [circular_wasserstein_deg(draw.turns_deg, truth.turns_deg) for draw in draws]
+    assert found.loc["turn", "wasserstein_deg"] == pytest.approx(np.mean(turns))
+    amplitudes = [wasserstein_deg(draws[i].amplitudes_deg, draws[i + 1].amplitudes_deg) for i in (0, 1)]
+    assert found.loc["amplitude", "wasserstein_deg_floor"] == pytest.approx(np.mean(amplitudes))
+    counts = [Bins.of_angles().counts(one.directions_deg) for one in (truth, *draws)]
+    bits = [jensen_shannon_bits(counts[0], other) for other in counts[1:]]
+    assert found.loc["direction", "js_bits"] == pytest.approx(np.mean(bits))
+
+
+def test_a_models_own_paths_are_at_the_floor_and_a_rivals_are_not():
+    example = example_data(seed=1)
+    paths, maps = example.data.paths, example.data.maps
+    rival = {observer: named_model("local_saliency", xi=(15.0, 25.0)) for observer in paths.observers}
+    own, other = (
+        compare_saccades(paths, [simulate(models, maps, paths, jax.random.key(seed)) for seed in range(8)])
+        for models in (example.models, rival)
+    )
+    ratio = [found.distances["js_bits"] / found.distances["js_bits_floor"] for found in (own, other)]
+    assert (ratio[0] < 1.3).all()
+    assert ratio[1]["amplitude"] > 2
+    assert own.agreement().loc["mean", "r2_identity"] > 0.8 > other.agreement().loc["mean", "r2_identity"]
+
+
 def test_observers_who_differ_are_told_apart():
     rng = np.random.default_rng(8)
 
