@@ -64,7 +64,7 @@ def stacking(table: pd.DataFrame, key: PRNGKeyArray, *, unit: Unit, level: float
         mixed = logsumexp(log_density + np.log(found)[:, None], axis=0)
     columns = {"model": scores.models, "weight": found, "low": low, "high": high}
     return Stacking(
-        _sorted(pd.DataFrame(columns)), _mean(scores, mixed - log_density[best]), scores.models[best], level
+        _sorted(pd.DataFrame(columns), "weight"), _mean(scores, mixed - log_density[best]), scores.models[best], level
     )
 
 
@@ -103,7 +103,7 @@ def pseudo_bma(
         "low": low,
         "high": high,
     }
-    return _sorted(pd.DataFrame(columns))
+    return _sorted(pd.DataFrame(columns), "elpd_nats")
 
 
 def _maximise(
@@ -171,5 +171,5 @@ def _mean(scores: StepScores, values: Float[np.ndarray, " step"]) -> Estimate:
     return two_way(_sums(scores, values[None])[0], scores.counts, "fixation")
 
 
-def _sorted(weights: pd.DataFrame) -> pd.DataFrame:
-    return weights.sort_values("weight", ascending=False, kind="stable").reset_index(drop=True)
+def _sorted(weights: pd.DataFrame, name: str) -> pd.DataFrame:
+    return weights.sort_values(name, ascending=False, kind="stable").reset_index(drop=True)
