@@ -4,6 +4,8 @@ For the analysis 'as released' only; `read_potsdam35` has the data as they were 
 
 - positions are pixels of a 64 x 64 grid, x * 64 / x_max, although the maps tile x_min to x_max: up to 2 px off;
 - the first and the last fixation of every path are missing;
+- the maps are the published ones on half as many cells a side by cubic interpolation, not sums of 2 x 2 cells (they
+  differ from those by up to 1.3 % of a map's peak);
 - on the test side the fixations of a picture stand beside the map of another one;
 - the code that reads them takes cell k to lie at pixel k: saliency is read at the rounded position, clamped to the
   grid, and distances are differences between a position and whole numbers.
