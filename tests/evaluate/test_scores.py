@@ -197,12 +197,27 @@ def test_log_probabilities_are_those_of_the_likelihood_and_draws_may_come_by_nam
 
 def test_tiny_variances_keep_their_log_probability_where_the_density_is_zero():
     """In the map the fixated cell may be zero in double precision; its logarithm is an ordinary number all the same."""
-    model = named_model("local_saliency", xi=(1e-3, 1e-3))
-    found = score_draws(model, Steps.of(made_up(), short="skip"), np.asarray(model.to_real())[None])
+    model, data = named_model("local_saliency", xi=(1e-3, 1e-3)), made_up()
+    vectors, steps = np.asarray(model.to_real())[None], Steps.of(data, short="skip")
+    everywhere = np.tile(np.arange(ROWS * COLUMNS), (steps.count, 1))
+    found = score_draws(model, steps, vectors, everywhere)
+    maps, _ = plain_maps(model, data, vectors)
+    np.testing.assert_allclose(found.each.density_at, maps.reshape(1, steps.count, -1), rtol=1e-9, atol=1e-200)
     assert (found.each.density == 0).any()
     assert np.isfinite(found.each.log_probability_nats).all()
     assert np.isfinite(found.predictive.log_probability_nats).all()
     assert (found.each.auc[found.each.density == 0] <= 0.5).all()
+
+
+def test_gaze_far_from_all_that_is_salient_is_worked_out_in_logarithms():
+    """The inverse of the sum of weights is no number there, but the map is."""
+    values = np.full((1, 40), 1e-320)
+    values[0, -2:] = 0.6, 0.4
+    steps = steps_on((values / values.sum()).tolist(), [(0, 0), (0, 1), (0, 38), (0, 39)])
+    model = named_model("local_saliency", xi=(0.02, 0.02))
+    found = score_draws(model, steps, np.asarray(model.to_real())[None], np.tile(np.arange(40), (2, 1)))
+    assert np.isfinite(found.each.density_at).all()
+    np.testing.assert_allclose(found.each.density_at.sum(axis=-1), 1, rtol=1e-9)
 
 
 def test_a_flat_map_gives_auc_one_half_and_nss_zero():

@@ -1,0 +1,133 @@
+"""How fast held-out steps are scored: log-probability, NSS and AUC of every (draw, step), and of their mean density.
+
+    python benchmarks/scoring.py
+    python benchmarks/scoring.py --data potsdam35-folder
+
+Without --data, the built-in example. One observer, one core: the process binds itself to one. Times are those of the
+processor, so that other programs on the machine count little. Plain NumPy scores the same maps of the full model in the
+same run; the ratio is what carries over to other machines. Prints a table and, as its last line, one JSON object.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import time
+
+DRAWS = 64
+PLAIN_DRAWS = 2
+REPEATS = 100  # random cells a step, for AUC-Borji
+GRID = 64
+
+
+def seconds(function, runs: int) -> float:
+    """Median processor time of a call, after a first one that compiles."""
+    function()
+    times = []
+    for _ in range(runs):
+        start = time.process_time()
+        function()
+        times.append(time.process_time() - start)
+    return sorted(times)[len(times) // 2]
+
+
+def load(folder: str | None):
+    import foveate
+
+    if folder is None:
+        return foveate.example_data(seed=1).data.select(observers=["ann"])
+    return foveate.read_potsdam35(folder, cells=GRID).select(observers=[1])
+
+
+def plain_scores(steps, epsilon, xi, b, s0):
+    """The full model's three scores of every step in plain NumPy, path by path, over all cells."""
+    import numpy as np
+
+    grid, found = steps.grid, []
+    for path in range(len(steps.picture)):
+        real = steps.real[path]
+        gaze, saliency = steps.history.position_deg[path, real, 0], steps.saliency[steps.picture[path]]
+        rows = (grid.row_centres_deg - gaze[:, :1])[:, :, None] ** 2
+        columns = (grid.column_centres_deg - gaze[:, 1:])[:, None, :] ** 2
+
+        def gaussian(v, rows=rows, columns=columns):
+            density = np.exp(-rows / (2 * v[0]) - columns / (2 * v[1])) / (2 * np.pi * np.sqrt(v[0] * v[1]))
+            return grid.cell_area_deg2 * density
+
+        local = gaussian(epsilon)
+        distant = saliency * np.maximum(gaussian(xi) - gaussian(epsilon / 4), 1e-200)
+        feature = steps.history.saliency[path, real, 0] / steps.history.saliency[path, real, 1]
+        rho = (1 / (1 + np.exp(-b * (feature - s0))))[:, None, None]
+        maps = rho * local / local.sum(axis=(1, 2), keepdims=True)
+        maps += (1 - rho) * distant / distant.sum(axis=(1, 2), keepdims=True)
+        fixated = maps[np.arange(len(gaze)), steps.row[path, real], steps.column[path, real]]
+        nss = (fixated - maps.mean(axis=(1, 2))) / maps.std(axis=(1, 2))
+        against = fixated[:, None, None]
+        auc = ((maps < against).mean(axis=(1, 2)) + (maps <= against).mean(axis=(1, 2))) / 2
+        found.append(np.stack([np.log(fixated), nss, auc]))
+    return np.concatenate(found, axis=1)
+
+
+def vectors_around(model, count: int):
+    """Parameter sets as a posterior's draws lie: some tenths of the logarithm apart."""
+    import numpy as np
+
+    here = np.asarray(model.to_real())
+    return here + 0.1 * np.random.default_rng(0).standard_normal((count, len(here)))
+
+
+def measure(folder: str | None) -> dict:
+    """Rates, the ratio to plain NumPy, and the largest difference from it."""
+    import jax
+    import numpy as np
+
+    import foveate
+    from foveate.evaluate.predictions import score_draws
+    from foveate.evaluate.roc import uniform_cells
+
+    data = load(folder)
+    results: dict = {"draws": DRAWS}
+    for name in ("full", "fixed_choice", "local_saliency", "saliency_baseline"):
+        model = foveate.named_model(name)
+        steps, vectors = foveate.Steps.of(data, short="skip"), vectors_around(model, DRAWS)
+        results["steps"] = steps.count
+        rate = DRAWS * steps.count / seconds(lambda: score_draws(model, steps, vectors), 5)  # noqa: B023
+        results["steps_per_s_per_core" if name == "full" else f"steps_per_s_per_core_{name}"] = rate
+        if name != "full":
+            continue
+        cells = uniform_cells(steps.count, steps.grid, jax.random.key(0), repeats=REPEATS)
+        with_cells = seconds(lambda: score_draws(model, steps, vectors, cells), 5)  # noqa: B023
+        results[f"steps_per_s_per_core_with_{REPEATS}_cells"] = DRAWS * steps.count / with_cells
+        few = [model.from_real(vector).parameters for vector in vectors[:PLAIN_DRAWS]]
+        few = [{label: np.asarray(value) for label, value in it.items()} for it in few]
+        plain = seconds(lambda: [plain_scores(steps, **it) for it in few], 3)  # noqa: B023
+        results["plain_steps_per_s_per_core"] = PLAIN_DRAWS * steps.count / plain
+        results["ratio_to_plain"] = rate / results["plain_steps_per_s_per_core"]
+        found = score_draws(model, steps, vectors[:PLAIN_DRAWS]).each
+        fast = np.stack([found.log_probability_nats, found.nss, found.auc], axis=1)
+        slow = np.stack([plain_scores(steps, **it) for it in few])
+        results["largest_difference"] = float(np.abs(fast - slow).max())
+    return results
+
+
+def main() -> None:
+    """Measure, then print the table and the JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="the potsdam35 folder (default: the built-in example)")
+    arguments = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    results = measure(arguments.data)
+    results["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    import jax
+
+    for name, value in results.items():
+        print(f"{name:42s} {value:14.5g}")
+    machine = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}
+    facts = {"data": "potsdam35" if arguments.data else "example", "cells": f"{GRID} x {GRID}"}
+    print(json.dumps(results | facts | machine | {"python": platform.python_version(), "jax": jax.__version__}))
+
+
+if __name__ == "__main__":
+    main()
