@@ -1,5 +1,7 @@
 """Scores agree with what they are by definition, on numbers that can be worked out by hand or by a slow oracle."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import final
 
 import equinox as eqx
@@ -16,7 +18,7 @@ from foveate.errors import InputError
 from foveate.evaluate import predictions
 from foveate.evaluate.baselines import baseline_nats, centre_bias_maps
 from foveate.evaluate.predictions import DrawScores, score_draws
-from foveate.evaluate.scores import StepScores, bits_per_fixation, over_observers, score_steps
+from foveate.evaluate.scores import StepScores, bits_per_fixation, over_observers, score_posterior, score_steps
 from foveate.inference.posterior import parameters_of
 from foveate.model.catalogue import named_model
 from foveate.model.choices import FixedChoice
@@ -339,6 +341,30 @@ def test_parts_join_to_the_whole(scored):
     steps = [Steps.of(data.select(observers=[it]), short="skip") for it in "ab"]
     joined = DrawScores.joined([score_draws(model, it, vectors) for it in steps])
     np.testing.assert_allclose(joined.each.auc.mean(axis=0), whole.mean["auc"])
+
+
+def test_a_fit_that_has_not_converged_says_so_in_its_scores(scored):
+    good, _ = scored
+    bad = replace(good, unconverged=("b",))
+    assert "NOT CONVERGED: b" in repr(bad)
+    assert bad.table().groupby("observer")["converged"].all().to_dict() == {"a": True, "b": False}
+    assert "converged" not in good.table()
+    assert "converged" not in bad.mean_over_fixations()
+    pd.testing.assert_frame_equal(bad.observers_over_pictures(), good.observers_over_pictures())
+    assert StepScores.joined([bad, good]).unconverged == ("b",)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_a_posterior_is_scored_by_draws_evenly_picked():
+    data, model = made_up(), named_model("local_saliency")
+    real = vectors_around(model, 12).reshape(2, 6, 2)
+    posterior = SimpleNamespace(model=model, samples=SimpleNamespace(real=real), converged=False, observer="a")
+    found = score_posterior(posterior, data, draws=4)  # pyright: ignore[reportArgumentType]
+    expected = score_steps(model, data, real.reshape(12, 2)[[1, 4, 7, 10]])
+    np.testing.assert_allclose(found.mean["nss"], expected.mean["nss"])
+    assert found.unconverged == ("a",)
+    with pytest.raises(InputError, match="draws = 0"):
+        score_posterior(posterior, data, draws=0)  # pyright: ignore[reportArgumentType]
 
 
 # --- what cannot be used -----------------------------------------------------------------------------------------

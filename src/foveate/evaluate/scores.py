@@ -5,7 +5,7 @@ the paper, and its value for the posterior predictive density, the mean of the d
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +14,12 @@ from jaxtyping import Float
 
 from foveate.data.dataset import Dataset
 from foveate.data.saliency import SaliencyMaps
-from foveate.errors import InputError
+from foveate.errors import InputError, some_of
 from foveate.evaluate.baselines import baseline_nats
 from foveate.evaluate.predictions import DrawScores, score_draws
+from foveate.evaluate.trials import thinned
 from foveate.inference.pointwise import step_table
+from foveate.inference.posterior import Posterior
 from foveate.model.history import Array
 from foveate.model.likelihood import step_log_likelihoods
 from foveate.model.model import Model
@@ -25,6 +27,9 @@ from foveate.model.steps import Steps
 
 LABELS = ("observer", "picture", "trial", "fixation")
 NATS_PER_BIT = float(np.log(2))
+
+# As in the paper.
+DRAWS = 50
 
 
 class MeanWithError(NamedTuple):
@@ -60,11 +65,13 @@ class StepScores:
     mean: Mapping[str, Float[np.ndarray, " step"]]
     predictive: Mapping[str, Float[np.ndarray, " step"]]
     baseline_nats: Mapping[str, Float[np.ndarray, " step"]] = field(default_factory=dict)
+    unconverged: tuple = ()  # observers whose fit had problems
 
     def __repr__(self) -> str:
         """What is in here, in a line."""
         observers, pictures = (len(set(self.labels[name].tolist())) for name in ("observer", "picture"))
-        return f"StepScores({len(self):,} steps, {observers} observers, {pictures} pictures, {self.draws} draws)"
+        words = f"{len(self):,} steps, {observers} observers, {pictures} pictures, {self.draws} draws"
+        return f"StepScores({words}{f'; NOT CONVERGED: {some_of([*self.unconverged])}' if self.unconverged else ''})"
 
     def __len__(self) -> int:
         """Number of steps."""
@@ -97,9 +104,9 @@ class StepScores:
                 name: np.concatenate([getattr(it, which)[name] for it in parts]) for name in getattr(parts[0], which)
             }
 
-        return cls(
-            together("labels"), parts[0].draws, together("mean"), together("predictive"), together("baseline_nats")
-        )
+        values = (together("mean"), together("predictive"), together("baseline_nats"))
+        unconverged = tuple(dict.fromkeys(observer for it in parts for observer in it.unconverged))
+        return cls(together("labels"), parts[0].draws, *values, unconverged)
 
     # --- what is shown -----------------------------------------------------------------------------------------
 
@@ -108,7 +115,7 @@ class StepScores:
         columns = {**self.labels, **self.mean}
         columns |= {f"predictive_{name}": values for name, values in self.predictive.items()}
         columns |= {f"{name}_nats": values for name, values in self.baseline_nats.items()}
-        return pd.DataFrame(columns)
+        return self._marked(pd.DataFrame(columns))
 
     def shown(self) -> pd.DataFrame:
         """A row for every step as people read it: gains over each baseline in bits, NSS and AUC."""
@@ -118,13 +125,17 @@ class StepScores:
                 gain = scores["log_probability_nats"] - nats
                 columns[f"{prefix}gain_over_{name}_bits"] = gain / NATS_PER_BIT
             columns |= {f"{prefix}{name}": scores[name] for name in ("nss", "auc")}
-        return pd.DataFrame(columns)
+        return self._marked(pd.DataFrame(columns))
+
+    def _marked(self, table: pd.DataFrame) -> pd.DataFrame:
+        """With a column that says whose fit had problems, where there are such."""
+        return table.assign(converged=~table["observer"].isin(self.unconverged)) if self.unconverged else table
 
     # --- averages of what is shown -----------------------------------------------------------------------------
 
     def mean_over_fixations(self) -> pd.Series:
         """Every fixation weighs the same."""
-        return self.shown().drop(columns=list(LABELS)).mean()
+        return self.shown().drop(columns=[*LABELS, "converged"], errors="ignore").mean()
 
     def mean_over_pictures(self) -> pd.Series:
         """Every picture of an observer weighs the same, then every observer: means of means."""
@@ -145,7 +156,7 @@ class StepScores:
 
 def _means(shown: pd.DataFrame, *by: str) -> pd.DataFrame:
     """Means of the scores within each group, in the order in which the groups come."""
-    numbers = [name for name in shown.columns if name not in LABELS]
+    numbers = [name for name in shown.columns if name not in (*LABELS, "converged")]
     grouped: Any = shown.groupby(list(by), sort=False)
     return grouped[numbers].mean()
 
@@ -167,3 +178,15 @@ def score_steps(
         raise InputError(f"model is a {type(model).__name__}: give a Model, such as foveate.named_model('full').")
     steps = Steps.of(data, memory=model.memory, short="skip")
     return StepScores.of(score_draws(model, steps, draws), data, centre_bias=centre_bias)
+
+
+def score_posterior(
+    posterior: Posterior, data: Dataset, *, draws: int = DRAWS, centre_bias: SaliencyMaps | None = None
+) -> StepScores:
+    """Scores of `data`, which should be held out from the fit, under so many draws of a posterior, evenly picked."""
+    if draws < 1:
+        raise InputError(f"draws = {draws}: give 1 or more.")
+    vectors = posterior.samples.real.reshape(-1, len(posterior.model.labels))
+    some = thinned(vectors, min(draws, len(vectors)))
+    scores = score_steps(posterior.model, data, some, centre_bias=centre_bias)
+    return scores if posterior.converged else replace(scores, unconverged=(posterior.observer,))
