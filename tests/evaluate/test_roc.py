@@ -160,6 +160,10 @@ def test_what_cannot_be_used_is_refused():
         pooled_roc(scores)
     with pytest.raises(InputError, match="fixation on another picture"):
         shuffled_cells(data.select(pictures=["x"]), jax.random.key(0))
+    with pytest.raises(InputError, match="at least one of each"):
+        pooled_auc(np.zeros(0), np.zeros((3, 2)))
+    with pytest.raises(InputError, match="between 0 and 1"):
+        pooled_roc(score_draws(model, Steps.of(data), np.zeros((1, 2)), np.zeros((36, 1), dtype=int)), np.array([2.0]))
     with pytest.raises(InputError, match="repeats = 0"):
         uniform_cells(3, data.maps.grid, jax.random.key(0), repeats=0)
     with pytest.raises(InputError, match="needs a JAX key"):

@@ -282,6 +282,15 @@ def test_the_best_of_several_bandwidths_is_taken():
     assert max(each) > min(each)
 
 
+def test_the_map_alone_on_the_real_data(potsdam35):
+    """Bits, NSS and AUC of the Saliency Baseline as they were measured before by other code."""
+    scores = score_steps(named_model("saliency_baseline"), potsdam35, np.zeros((1, 0)))
+    found = scores.mean_over_fixations()
+    assert found["gain_over_uniform_bits"] == pytest.approx(0.905, abs=0.0005)
+    assert found["nss"] == pytest.approx(1.40, abs=0.01)
+    assert found["auc"] == pytest.approx(0.794, abs=0.0005)
+
+
 # --- the table -------------------------------------------------------------------------------------------------------
 
 

@@ -113,6 +113,8 @@ def pooled_auc(
     positive: Float[np.ndarray, " step"], negative: Float[np.ndarray, "other repeat"]
 ) -> Float[np.ndarray, " repeat"]:
     """For each repeat the share of all pairs in which the positive is the larger one; ties count one half."""
+    if not len(positive) or not len(negative):
+        raise InputError(f"{len(positive)} positives and {len(negative)} negatives: give at least one of each.")
     ordered = np.sort(positive)
     above = len(ordered) - np.searchsorted(ordered, negative, side="right")
     not_below = len(ordered) - np.searchsorted(ordered, negative, side="left")
