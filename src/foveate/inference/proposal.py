@@ -16,6 +16,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from foveate.inference.climb import climb
 from foveate.inference.draws import generator
+from foveate.inference.mirror import mirror_of
 from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, seeded
 from foveate.inference.samples import Progress, Report
 from foveate.inference.starts import dispersed_starts
@@ -118,7 +119,7 @@ class Proposal:
 
 def learn_proposal(target: Target, key: PRNGKeyArray, report: Report, threads: int = 1) -> Proposal:
     """A proposal for importance sampling, or for moves between modes."""
-    rng = generator(key)
+    rng, mirror = generator(key), mirror_of(target)
     explored, evaluations = [], 0
     rounds = EXPLORATIONS * EXPLORING_ROUNDS + LEARNING_ROUNDS
     for number, k in enumerate(jax.random.split(key, EXPLORATIONS)):
@@ -128,7 +129,8 @@ def learn_proposal(target: Target, key: PRNGKeyArray, report: Report, threads: i
         evaluations += spent
         record = Record.empty(target.size)
         for turn in range(EXPLORING_ROUNDS):
-            _round(target, mixture, record, rng, threads, EXPLORING_ROUND)
+            proposed = mixture if mirror is None else mirror.both_sides(mixture)
+            _round(target, proposed, record, rng, threads, EXPLORING_ROUND)
             report(Progress("exploring", done + turn + 1, rounds))
             weights, power = record.tempered(min(LEAST_EFFECTIVE + GROWTH * turn, MOST_EFFECTIVE))
             mixture = _fitted(record, weights, None, rng)

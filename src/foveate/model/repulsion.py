@@ -52,30 +52,36 @@ def _trusted(scene: Scene, difference: Array, wide: Array, narrow: Array, repell
 
 
 def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
-    attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
-    branches = [partial(_window_value, index) for index in range(len(WINDOWS))]
-    no_window = lambda scene, wide, narrow: jnp.full_like(attracting, jnp.inf)  # noqa: E731
-    overlap = lax.switch(smallest_window(scene.grid, wide, narrow), [*branches, no_window], scene, wide, narrow)
-    fast = attracting - repelling - overlap
-    exact = _trusted(scene, fast, wide, narrow, repelling)
-    return lax.cond(exact, lambda: fast, lambda: _by_path(_whole_value, scene, wide, narrow))
+    def whole() -> Array:
+        return _by_path(_whole_value, scene, wide, narrow)
+
+    def by_window() -> Array:
+        attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
+        branches = [partial(_window_value, index) for index in range(len(WINDOWS))]
+        fast = attracting - repelling - lax.switch(window, branches, scene, wide, narrow)
+        return lax.cond(_trusted(scene, fast, wide, narrow, repelling), lambda: fast, whole)
+
+    window = smallest_window(scene.grid, wide, narrow)
+    return lax.cond(window < len(WINDOWS), by_window, whole)
 
 
 def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Array, "path step"]]:
     """Sums of both Gaussians over the cells that are not forbidden, and the saliency of those that are."""
-    attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
-    branches = [partial(_overlap, _sums_over, half) for half in half_windows(scene.grid)]
-    never = Sum(*[jnp.full_like(attracting.value, jnp.inf)] * 3)
-    no_window = lambda scene, wide, narrow: (never, never)  # noqa: E731
-    inside = lax.switch(smallest_window(scene.grid, wide, narrow), [*branches, no_window], scene, wide, narrow)
-    outside = attracting - inside[0], repelling - inside[1]
-    difference = outside[0].value - outside[1].value
-    exact = _trusted(scene, difference, wide, narrow, repelling.value)
-    return lax.cond(
-        exact,
-        lambda: (*outside, jnp.zeros_like(difference)),
-        lambda: _by_path(_whole_sums, scene, wide, narrow),
-    )
+
+    def whole() -> tuple[Sum, Sum, Array]:
+        return _by_path(_whole_sums, scene, wide, narrow)
+
+    def by_window() -> tuple[Sum, Sum, Array]:
+        attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
+        branches = [partial(_overlap, _sums_over, half) for half in half_windows(scene.grid)]
+        inside = lax.switch(window, branches, scene, wide, narrow)
+        outside = attracting - inside[0], repelling - inside[1]
+        difference = outside[0].value - outside[1].value
+        exact = _trusted(scene, difference, wide, narrow, repelling.value)
+        return lax.cond(exact, lambda: (*outside, jnp.zeros_like(difference)), whole)
+
+    window = smallest_window(scene.grid, wide, narrow)
+    return lax.cond(window < len(WINDOWS), by_window, whole)
 
 
 # --- the window around the gaze ------------------------------------------------------------------------------------
