@@ -15,7 +15,7 @@ import platform
 import resource
 import time
 
-DRAWS = 64
+DRAWS = 50
 PLAIN_DRAWS = 2
 REPEATS = 100  # random cells a step, for AUC-Borji
 GRID = 64

@@ -33,7 +33,7 @@ from foveate.model.policies import Global, Local, Policy, nearest_centre, square
 from foveate.model.steps import Steps
 from foveate.threads import on_all_cores
 
-# Draws in one call of the compiled function, so that one compilation serves any number of them.
+# Most draws in one call of the compiled function; they are shared out evenly over as few calls as that allows.
 GROUP = 32
 
 # Densities that differ by less than this share are equal: what is left are roundings, in which a compiled function may
@@ -189,11 +189,11 @@ def _row(
     places = np.concatenate([fixated[:, None], asked[index]], axis=1)
     summed = jnp.zeros((len(fixated), row.grid.cells))
     found = []
-    for start in range(0, len(vectors), GROUP):
-        group = vectors[start : start + GROUP]
-        missing = GROUP - len(group) if len(vectors) > 1 else 0  # a single set, a point estimate, stays one
-        counted = np.arange(len(group) + missing) < len(group)
-        group = np.concatenate([group, group[-1:].repeat(missing, axis=0)])
+    size = -(-len(vectors) // -(-len(vectors) // GROUP))
+    for start in range(0, len(vectors), size):
+        group = vectors[start : start + size]
+        counted = np.arange(size) < len(group)
+        group = np.concatenate([group, group[-1:].repeat(size - len(group), axis=0)])
         summed, scores = _group(model, row, group, counted, places, summed)
         found.append([np.asarray(values)[counted] for values in scores])
     each = [np.concatenate(values) for values in zip(*found, strict=True)]
