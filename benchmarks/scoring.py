@@ -88,8 +88,11 @@ def measure(folder: str | None) -> dict:
 
     data = load(folder)
     results: dict = {"draws": DRAWS}
-    for name in ("full", "fixed_choice", "local_saliency", "saliency_baseline"):
-        model = foveate.named_model(name)
+    models = {
+        name: foveate.named_model(name) for name in ("full", "fixed_choice", "local_saliency", "saliency_baseline")
+    }
+    models["printed"] = foveate.named_model("full", repulsion="printed")  # no faster way than its definition
+    for name, model in models.items():
         steps, vectors = foveate.Steps.of(data, short="skip"), vectors_around(model, DRAWS)
         results["steps"] = steps.count
         rate = DRAWS * steps.count / seconds(lambda: score_draws(model, steps, vectors), 5)  # noqa: B023

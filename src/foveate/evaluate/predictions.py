@@ -30,6 +30,7 @@ from foveate.model.likelihood import (
 from foveate.model.model import Model, mix
 from foveate.model.packing import packed
 from foveate.model.policies import Global, Local, Policy, nearest_centre, squared_beyond
+from foveate.model.scene import Scene
 from foveate.model.steps import Steps
 from foveate.threads import on_all_cores
 
@@ -219,13 +220,10 @@ def _group(
         vector, counts = draw
         at = model.from_real(vector)
         choice = choice_log_probability(at, row)[0]
-        normalisers = jnp.stack([log_normaliser(policy, row, scene)[0] for policy in at.policies], axis=-1)
+        parts = [_normalised(policy, row, scene, history, picture) for policy in at.policies]
+        normalisers = jnp.stack([log_sums for log_sums, _ in parts], axis=-1)
         weights = jnp.stack([target_log_weight(policy, row)[0] for policy in at.policies], axis=-1)
-
-        shares = [
-            jnp.exp(choice[:, index, None, None]) * _densities(policy, history, picture, normalisers[:, index])
-            for index, policy in enumerate(at.policies)
-        ]
+        shares = [jnp.exp(choice[:, index, None, None]) * maps for index, (_, maps) in enumerate(parts)]
         # The result of a branch is stored, while of a plain expression every score would work out the cells again.
         maps = lax.cond(counts, lambda maps: maps, jnp.zeros_like, jnp.reshape(sum(shares), summed.shape))
         log_probability = mix(choice, weights - normalisers, axis=-1)
@@ -233,6 +231,22 @@ def _group(
 
     # One draw after another: which way a sum over cells takes depends on the parameters, and a batch would take all.
     return lax.scan(one, summed, (vectors, counted))
+
+
+def _normalised(
+    policy: Policy, row: Steps, scene: Scene, history: History, picture: Picture
+) -> tuple[Float[Array, " step"], Float[Array, "step row column"]]:
+    """The logarithm of the sum of the policy's weights, and its map, before every step of a row."""
+    if log_normaliser.dispatch(type(policy)) is not log_normaliser.dispatch(Policy):
+        log_sums = log_normaliser(policy, row, scene)[0]
+        return log_sums, _densities(policy, history, picture, log_sums)
+    # Nobody has a faster way to this policy's sum: it is taken from the map, so that weights are worked out once.
+    weights = jax.vmap(policy.log_weight, in_axes=(0, None))(history, picture)
+    weights = jnp.broadcast_to(weights, (row.real.shape[1], *row.grid.shape))
+    largest = weights.max(axis=1).max(axis=1)
+    relative = jnp.exp(weights - largest[:, None, None])
+    sums = total(total(relative))
+    return jnp.log(sums) + largest, relative / sums[:, None, None]
 
 
 @singledispatch
