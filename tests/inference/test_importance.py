@@ -137,6 +137,7 @@ def test_pareto_k_tells_heavy_tails_from_light_ones():
     assert pareto_k(np.log(rng.uniform(0.5, 1, 5000))) < 0.5
 
 
+@pytest.mark.slow
 def test_ordering_epsilon_below_xi_removes_the_rest_of_the_posterior():
     """The evidence of the ordered model is the plain one's times the share in order, posterior over prior."""
     plain = six_numbers()

@@ -27,7 +27,7 @@ def dispersed_starts(target: Target, key: PRNGKeyArray, count: int) -> Float[np.
     for name, value in target.model.parameters.items():
         numbers = slice(first, first := first + int(np.size(value)))
         if isinstance(target.model.priors[name], PositivePrior):
-            draws[:, numbers] = np.clip(draws[:, numbers], least, 2 * most)
+            draws[:, numbers] = np.clip(draws[:, numbers], least, most)
             for start, end in ((1, most), (2, 2 * most)):
                 for column in draws[start::3, numbers].T:
                     place = (rng.permutation(len(column)) + rng.random(len(column))) / len(column)
