@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from small_problems import one_mode
 
+from foveate.data.dataset import Dataset
+from foveate.data.grid import Grid
+from foveate.data.saliency import SaliencyMaps
 from foveate.example import example_data
 from foveate.inference.starts import dispersed_starts
-from foveate.inference.target import Target, evaluate
+from foveate.inference.target import Target, evaluate, log_densities
 from foveate.model.catalogue import named_model
+from foveate.model.steps import Steps
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +50,30 @@ def test_starts_reach_from_a_cell_to_stripes_wider_than_the_picture(target):
         for column in variances[first::3].T:  # a Latin hypercube: one start in each of twenty equal parts
             part = np.floor((column - cell) / (furthest - cell) * 20)
             assert sorted(part) == list(range(20))
+
+
+def test_larger_cells_give_nearly_the_same_density_wherever_the_variances_are():
+    target = Target.of(named_model("full"), example_data().data.select(observers=["ann"]))
+    vectors = dispersed_starts(target, jax.random.key(1), 240)
+    near = vectors[:60].copy()
+    near[:, 2:4] = near[:, :2] - np.log(4) + 0.02  # the two Gaussians nearly cancel, all that is left are a few cells
+    vectors = np.concatenate([vectors, near])
+    exact, rough = (log_densities(it, vectors) for it in (target, target.coarsened()))
+    possible = np.isfinite(exact)
+    assert (np.isfinite(rough) == possible).all()
+    off = np.abs(rough - exact)[possible]
+    assert off.max() < 1.0
+    assert (off > 1e-6).mean() > 0.1  # larger cells did serve
+
+
+def test_larger_cells_are_those_that_fit_the_grid():
+    def sides(rows: int, columns: int) -> list[tuple[int, ...]] | None:
+        paths = example_data().data.paths
+        grid = Grid(rows, columns, example_data().data.maps.grid.extent)
+        maps = SaliencyMaps(grid, tuple(paths.pictures), np.full((len(paths.pictures), rows, columns), 1 / grid.cells))
+        coarser = Steps.of(Dataset(paths, maps)).coarsened().coarser
+        return None if coarser is None else [it.shape[1:] for it in coarser]
+
+    assert sides(8, 6) == [(4, 3), (4, 6), (8, 3)]
+    assert sides(8, 7) == [(4, 7)]
+    assert sides(9, 7) is None

@@ -155,9 +155,10 @@ def _more_draws(
     rng: np.random.Generator,
     threads: int,
 ) -> Weighted:
-    """The draws so far with as many again for every replicate; the first ones are as many as should do."""
+    """The draws so far with half as many again for every replicate; the first ones would do if all were as good as the
+    learning said."""
     if weighted is None:
-        wanted = 2 * EFFECTIVE_DRAWS / replicates / max(efficiency, 1e-3)
+        wanted = EFFECTIVE_DRAWS / replicates / max(efficiency, 1e-3)
     else:
         wanted = weighted.log_weight.shape[1] / 2
     count = int(np.clip(wanted, FEWEST_DRAWS, MOST_DRAWS // 4)) // GROUP * GROUP

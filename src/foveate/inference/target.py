@@ -65,6 +65,10 @@ class Target(eqx.Module):
         some = self.steps.paths(slice(part % every, None, every))
         return Target(self.model, some, self.times * jnp.sum(self.steps.real) / jnp.sum(some.real))
 
+    def coarsened(self) -> "Target":
+        """A target much like this one that is cheaper where sums run over the whole grid: see `Steps.coarsened`."""
+        return Target(self.model, self.steps.coarsened(), self.times)
+
     # For use inside compiled functions:
 
     def log_likelihood(self, vector: Float[Array, " number"]) -> Float[Array, ""]:

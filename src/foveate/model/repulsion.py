@@ -22,10 +22,15 @@ from foveate.model.history import Array
 from foveate.model.kernels import CANCELLATION, Sum, peak, sum_from_moments, total
 from foveate.model.policies import REPELLED_WEIGHT, axis_gaussian
 from foveate.model.scene import Scene, differentiable, salient_sum, salient_value
+from foveate.model.tables import WINDOWS_KEPT
 from foveate.model.windows import WINDOWS, half_windows, smallest_window, window_corner, window_size
 
 # With more cells than this in a window, steps are taken path by path, so that their windows stay in the cache.
 CACHED_CELLS = 600
+
+# The largest side of a cell, in standard deviations, where sums need not be exact.
+SMALL_CELL = 1.0
+LEAST_LEFT = 0.01  # of the wide Gaussian's peak: where less is left, larger cells are not tried
 
 
 def repelled_sum(scene: Scene, wide: Float[Array, "2"], narrow: Float[Array, "2"]) -> Float[Array, "path step"]:
@@ -53,27 +58,27 @@ def _trusted(scene: Scene, difference: Array, wide: Array, narrow: Array, repell
 
 def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
     def whole() -> Array:
-        return _by_path(_whole_value, scene, wide, narrow)
+        return _over_all_cells(_whole_value, scene, wide, narrow)
 
     def by_window() -> Array:
         attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
-        branches = [partial(_window_value, index) for index in range(len(WINDOWS))]
+        branches = [partial(_window_value, index) for index in range(_windows(scene))]
         fast = attracting - repelling - lax.switch(window, branches, scene, wide, narrow)
         return lax.cond(_trusted(scene, fast, wide, narrow, repelling), lambda: fast, whole)
 
     window = smallest_window(scene.grid, wide, narrow)
-    return lax.cond(window < len(WINDOWS), by_window, whole)
+    return lax.cond(window < _windows(scene), by_window, whole)
 
 
 def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Array, "path step"]]:
     """Sums of both Gaussians over the cells that are not forbidden, and the saliency of those that are."""
 
     def whole() -> tuple[Sum, Sum, Array]:
-        return _by_path(_whole_sums, scene, wide, narrow)
+        return _over_all_cells(_whole_sums, scene, wide, narrow)
 
     def by_window() -> tuple[Sum, Sum, Array]:
         attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
-        branches = [partial(_overlap, _sums_over, half) for half in half_windows(scene.grid)]
+        branches = [partial(_overlap, _sums_over, half) for half in half_windows(scene.grid)[: _windows(scene)]]
         inside = lax.switch(window, branches, scene, wide, narrow)
         outside = attracting - inside[0], repelling - inside[1]
         difference = outside[0].value - outside[1].value
@@ -81,7 +86,7 @@ def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Arr
         return lax.cond(exact, lambda: (*outside, jnp.zeros_like(difference)), whole)
 
     window = smallest_window(scene.grid, wide, narrow)
-    return lax.cond(window < len(WINDOWS), by_window, whole)
+    return lax.cond(window < _windows(scene), by_window, whole)
 
 
 # --- the window around the gaze ------------------------------------------------------------------------------------
@@ -196,6 +201,27 @@ def _sums_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> tu
 
 
 # --- the whole grid ------------------------------------------------------------------------------------------------
+
+
+def _windows(scene: Scene) -> int:
+    """How many windows are tried: where larger cells do, a large window costs more than all of them."""
+    return len(WINDOWS) if scene.coarser is None else WINDOWS_KEPT
+
+
+def _over_all_cells(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narrow: Array) -> Any:
+    """`function` of all cells, or of the largest ones that are still small beside both Gaussians."""
+    if scene.coarser is None:
+        return _by_path(function, scene, wide, narrow)
+    scenes = [*(scene.with_cells(maps) for maps in scene.coarser), scene]
+    narrowest = jnp.sqrt(jnp.minimum(wide, narrow))
+    cells = jnp.asarray([it.grid.cell_deg for it in scenes[:-1]])
+    fine = jnp.asarray([scene.grid.cell_deg])
+    smooth = jnp.all((cells <= SMALL_CELL * narrowest) | (cells < 1.5 * fine), axis=1)
+    branches = [partial(_by_path, function, it, wide, narrow) for it in scenes]
+    found = lax.switch(jnp.argmax(jnp.append(smooth, True)), branches)
+    # Where nearly all is forbidden, all of the larger cells may be, though some of the smaller ones are not.
+    left = found if isinstance(found, jax.Array) else found[0].value - found[1].value
+    return lax.cond(jnp.all(left > LEAST_LEFT * peak(scene.grid, wide)), lambda: found, branches[-1])
 
 
 def _by_path(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narrow: Array) -> Any:

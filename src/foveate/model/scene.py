@@ -27,6 +27,7 @@ class Scene(eqx.Module):
     gaze: Float[Array, "path step 2"]
     table: Table | None
     grid: Grid = eqx.field(static=True)
+    coarser: Sequence[Float[Array, "picture _ _"]] | None = None  # see `Steps.coarsened`
 
     @property
     def saliency(self) -> Float[Array, "path row column"]:
@@ -36,6 +37,11 @@ class Scene(eqx.Module):
     def factors(self, variances: Float[Array, "2"]) -> Factors:
         """n(z; gaze, variances) on the rows and columns, for every step."""
         return kernels.factors(self.grid, self.gaze, variances)
+
+    def with_cells(self, maps: Float[Array, "picture _ _"]) -> "Scene":
+        """The same gazes on maps with other cells, without a table."""
+        grid = Grid(maps.shape[1], maps.shape[2], self.grid.extent)
+        return Scene(maps, self.picture, self.gaze, None, grid)
 
 
 def salient_value(scene: Scene, variances: Float[Array, "2"]) -> Float[Array, "path step"]:
@@ -117,11 +123,15 @@ def differentiable(
             found, slopes = one_slopes(scene, *variances)
             changes = (_along(slope, tangent) for slope, tangent in zip(slopes, tangents[1:], strict=True))
             return found, sum(changes, jnp.zeros_like(found))
-        whole, change = (eqx.tree_at(lambda it: it.table, it, None) for it in (scene, _zeros(tangents[0])))
+        whole, change = (_without_shortcuts(it) for it in (scene, _zeros(tangents[0])))
         return jax.jvp(value, (whole, *variances), (change, *_zeros(tangents[1:])))
 
     function.defjvp(rule, symbolic_zeros=True)
     return function
+
+
+def _without_shortcuts(scene: Scene) -> Scene:
+    return eqx.tree_at(lambda it: (it.table, it.coarser), scene, (None, None), is_leaf=lambda leaf: leaf is None)
 
 
 def _along(slope: Array, tangent: Any) -> Array:
