@@ -61,8 +61,9 @@ def test_larger_cells_give_nearly_the_same_density_wherever_the_variances_are():
     exact, rough = (log_densities(it, vectors) for it in (target, target.coarsened()))
     possible = np.isfinite(exact)
     assert (np.isfinite(rough) == possible).all()
-    off = np.abs(rough - exact)[possible]
-    assert off.max() < 1.0
+    off, below = np.abs(rough - exact)[possible], (exact.max() - exact)[possible]
+    assert off[below < 200].max() < 0.5
+    assert off.max() < 5  # far below nothing depends on it
     assert (off > 1e-6).mean() > 0.1  # larger cells did serve
 
 
