@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from foveate.commands import calibrate, demo, diagnose, fit, recover
+from foveate.commands import calibrate, compare, demo, diagnose, fit, recover, reproduce
 from foveate.commands.messages import INTERRUPTED, MISTAKE, say
 from foveate.errors import InputError
 
@@ -66,6 +66,8 @@ for module, command in (
     (demo, demo.demo),
     (fit, fit.fit),
     (diagnose, diagnose.diagnose),
+    (compare, compare.compare),
+    (reproduce, reproduce.reproduce),
     (recover, recover.recover),
     (calibrate, calibrate.calibrate),
 ):

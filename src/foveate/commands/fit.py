@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.errors import InputError
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Dataset
@@ -21,8 +20,6 @@ HELP = (
 )
 SHORT_HELP = "Fit a model to each observer; resumes where it stopped."
 EXAMPLE = "Example: foveate fit --data example --model local_saliency --out fits"
-
-EXAMPLE_DATA = "example"
 
 
 def fit(
@@ -96,6 +93,7 @@ class _Task:
         seed: int,
     ) -> None:
         """Read the data and open the store; every mistake of the user comes out here, before anything is fitted."""
+        from foveate.commands.reading import chosen_observers, read
         from foveate.execution.cache import keep_compiled
         from foveate.execution.run import Run
         from foveate.execution.store import FitStore
@@ -105,8 +103,8 @@ class _Task:
         fitted = named_model(model, **settings)
         chosen = chosen_sampler(fitted, sampler)
         keep_compiled()
-        self.data = _read(source, cells)
-        self.observers = _chosen(self.data, names)
+        self.data = read(source, cells)
+        self.observers = chosen_observers(self.data, names)
         of_sampler = {} if draws is None else {"particles" if chosen == "smc" else "draws": draws}
         run = Run.of(fitted, self.data, seed, sampler=chosen, settings=of_sampler)
         self.store = FitStore.resume(self.out, run)
@@ -148,41 +146,6 @@ class _Task:
             f"interrupted; {finished} of {len(self.observers)} observers are finished in {self.out}: run the same "
             "command again to go on."
         )
-
-
-def _read(source: str | None, cells: int) -> "Dataset":
-    """The data that the user named."""
-    import os
-
-    from foveate.data.dataset import Dataset
-    from foveate.data.grid import Grid
-    from foveate.data.readers.potsdam35 import VARIABLE, read_potsdam35
-
-    if source == EXAMPLE_DATA:
-        from foveate.example import example_data
-
-        data = example_data().data
-        grid = Grid(cells, cells, data.maps.grid.extent)
-        return data if grid == data.maps.grid else Dataset(data.paths, data.maps.resample(grid))
-    if source is None and not os.environ.get(VARIABLE):
-        raise InputError(
-            f"no data: say --data FOLDER for potsdam35, or set the environment variable {VARIABLE} to it, or say "
-            f"--data {EXAMPLE_DATA}."
-        )
-    return read_potsdam35(source, cells=cells)
-
-
-def _chosen(data: "Dataset", names: str) -> list:
-    """The observers that the user named, each once; those of the data are numbers or text."""
-    if names.strip() == "all":
-        return data.paths.observers
-    known = {str(observer): observer for observer in data.paths.observers}
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    if not wanted:
-        raise InputError(f"--observers {names!r}: say 'all', or names with commas between.")
-    chosen = list(dict.fromkeys(known.get(name, name) for name in wanted))
-    data.select(observers=chosen)  # refuses unknown ones
-    return chosen
 
 
 def _print(store: "FitStore", posteriors: list["Posterior"], as_json: bool) -> None:

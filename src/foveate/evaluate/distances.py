@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.stats import wasserstein_distance
 
 from foveate.data.density import density_maps
+from foveate.data.joining import join_paths
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
@@ -116,7 +117,7 @@ def map_agreement(
     if len(simulated) == 0:
         raise InputError("no simulated paths given: there is no density of fixations.")
     rows = {}
-    pooled = _pooled([_without_start(paths, start) for paths in simulated])
+    pooled = join_paths([_without_start(paths, start) for paths in simulated])
     density = density_maps(pooled, maps.grid, bandwidth_deg, uniform_share=FLOOR_SHARE)
     fixations = {picture: int(pooled.length[pooled.picture == picture].sum()) for picture in density.pictures}
     for picture in density.pictures:
@@ -137,25 +138,3 @@ def _without_start(paths: ScanPaths, start: int) -> ScanPaths:
         raise InputError(f"no simulated path is longer than the {start} fixations that are left out.")
     arrays = {name: getattr(rest, name)[:, start:] for name in ("fixation", "x_deg", "y_deg")}
     return replace(rest, length=rest.length - start, duration_s=None, columns={}, **arrays)
-
-
-def _pooled(draws: Sequence[ScanPaths]) -> ScanPaths:
-    """The paths of all draws as one set."""
-    first = draws[0]
-    for index, paths in enumerate(draws):
-        if paths.extent != first.extent:
-            raise InputError(
-                f"draw {index + 1} lies in {paths.extent}, the first in {first.extent}; they must be the same."
-            )
-    longest = max(paths.x_deg.shape[1] for paths in draws)
-
-    def joined(name: str, fill: float) -> np.ndarray:
-        parts = [getattr(paths, name) for paths in draws]
-        room = [((0, 0), (0, longest - part.shape[1])) for part in parts]
-        return np.concatenate([np.pad(part, pad, constant_values=fill) for part, pad in zip(parts, room, strict=True)])
-
-    observer, picture, trial, length = (
-        np.concatenate([getattr(paths, name) for paths in draws]) for name in ("observer", "picture", "trial", "length")
-    )
-    fixation, x_deg, y_deg = joined("fixation", 0), joined("x_deg", np.nan), joined("y_deg", np.nan)
-    return ScanPaths(first.extent, observer, picture, trial, length, fixation, x_deg, y_deg)

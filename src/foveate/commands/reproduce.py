@@ -1,0 +1,102 @@
+"""`foveate reproduce`: the paper's experiments on its own data; resumes where it stopped."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foveate.commands.compare import KNOWN, closing_words, named_models, run_study
+from foveate.commands.outputs import chosen, resumable
+from foveate.errors import InputError
+
+if TYPE_CHECKING:
+    from foveate.data.dataset import Dataset
+
+MADE_BY = "foveate reproduce"
+MAPS = ("published", "leave-one-out")
+HELP = (
+    "Re-do the paper on potsdam35: five folds over pictures, four models and the baseline under the published priors, "
+    "50 posterior draws each, all tables and figures. Coordinates, pairing of maps, scores and statistics are the "
+    "corrected ones. Interrupt it as you like: the same command goes on where it stopped."
+)
+SHORT_HELP = "Re-do the paper's evaluation on its own data."
+EXAMPLE = "Example: foveate reproduce --data potsdam35 --observers 1-6 --folds 1 --draws 20 --out reproduction"
+
+
+def reproduce(
+    out: Annotated[Path, typer.Option(help="Folder for the results: a new one, or one to go on with.")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="The potsdam35 folder; without it the one that the environment variable FOVEATE_POTSDAM35 names.",
+            metavar="FOLDER",
+            show_default=False,
+        ),
+    ] = None,
+    models: Annotated[str, typer.Option(help=f"Models, with commas: {', '.join(KNOWN)}; or all.")] = "all",
+    maps: Annotated[
+        str, typer.Option(help="published, or leave-one-out: each observer's without their own fixations.")
+    ] = "published",
+    observers: Annotated[str, typer.Option(help="'all', or numbers with commas between; 1-6 is a range.")] = "all",
+    folds: Annotated[str, typer.Option(help="'all', or numbers from 1 to 5 with commas between.")] = "all",
+    draws: Annotated[int, typer.Option(min=2, max=1000, help="Posterior draws that predict and simulate.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of fits and simulations.")] = 1,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; without it one per core.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.", metavar="ADDRESS")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of a table.")] = False,
+) -> None:
+    """Fit what is missing, judge, write, print the ranking."""
+    names = chosen(models, KNOWN, "model")
+    if maps not in MAPS:
+        raise InputError(f"--maps {maps}: say {' or '.join(MAPS)}.")
+    asked = {"data": data, "models": names, "maps": maps, "observers": observers, "folds": folds}
+
+    def work() -> dict[str, Any]:
+        from foveate.commands.reading import chosen_observers
+        from foveate.data.readers.potsdam35 import read_potsdam35
+        from foveate.evaluate.crossval import CrossValidation
+        from foveate.evaluate.folds import potsdam35_folds
+
+        whole = read_potsdam35(data)
+        who = chosen_observers(whole, observers)
+        dealt = potsdam35_folds()
+        which = _numbers(folds, len(dealt))
+        each = _each(whole, who, maps)
+        validation = CrossValidation.of(
+            out, named_models(names, "published"), each, dealt, chosen_folds=which, seed=seed
+        )
+        return run_study(out, validation, draws, workers, scheduler, MADE_BY, asked)
+
+    summary = resumable(out, work)
+    print(json.dumps(summary) if as_json else closing_words(out, summary))
+
+
+def _numbers(folds: str, count: int) -> tuple[int, ...]:
+    """The folds that the user named."""
+    if folds.strip() == "all":
+        return tuple(range(1, count + 1))
+    try:
+        found = tuple(dict.fromkeys(int(part) for part in folds.split(",") if part.strip()))
+    except ValueError:
+        found = ()
+    if not found or not all(1 <= fold <= count for fold in found):
+        raise InputError(f"--folds {folds}: say 'all', or numbers from 1 to {count} with commas between.")
+    return found
+
+
+def _each(whole: "Dataset", observers: list, maps: str) -> "dict[Any, Dataset]":
+    """Every observer's data set, with the maps that were asked for."""
+    if maps == "published":
+        return {observer: whole.select(observers=[observer]) for observer in observers}
+    from foveate.data.dataset import Dataset
+    from foveate.data.readers.potsdam35 import potsdam35_leave_one_out
+
+    others = potsdam35_leave_one_out(whole.paths)
+    each = {}
+    for observer in observers:
+        own = whole.paths.select(observers=[observer])
+        each[observer] = Dataset(own, others[observer].select(own.pictures))
+    return each

@@ -1,0 +1,141 @@
+"""A cross-validation's held-out steps, scored: every model on the pictures that its fits did not see."""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from foveate.data.dataset import Dataset
+from foveate.data.joining import join_paths
+from foveate.data.saliency import SaliencyMaps
+from foveate.data.scanpaths import ScanPaths
+from foveate.errors import InputError
+from foveate.evaluate.baselines import centre_bias_maps
+from foveate.evaluate.crossval import CrossValidation
+from foveate.evaluate.predictions import DrawScores, MapScores, score_draws
+from foveate.evaluate.roc import Roc, pooled_predictive_roc, pooled_roc, shuffled_cells, uniform_cells
+from foveate.evaluate.scores import DRAWS, StepScores
+from foveate.evaluate.trials import thinned
+from foveate.inference.posterior import Posterior
+from foveate.model.model import Model
+from foveate.model.steps import Steps
+
+REPEATS = 20  # negatives of every step for pooled AUCs: with thousands of steps their mean is good to 1e-3
+
+# Tells of every part that is scored: model, fold, observer.
+Told = Callable[[str, int, Any], None]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """How well one model predicts what its fits did not see.
+
+    `roc` and `shuffled` are the pooled ROC curves of the draws (as in the paper) with uniform and with shuffled
+    negatives, averaged over folds; those named `predictive` are of the posterior predictive density.
+    """
+
+    scores: StepScores
+    roc: Roc
+    shuffled: Roc
+    predictive_roc: Roc
+    predictive_shuffled: Roc
+
+
+def posterior_vectors(posterior: Posterior, draws: int) -> Float[np.ndarray, "draw number"]:
+    """So many draws of a posterior, evenly picked, as vectors on the real line."""
+    vectors = posterior.samples.real.reshape(-1, len(posterior.model.labels))
+    return thinned(vectors, min(draws, len(vectors)))
+
+
+def all_paths(validation: CrossValidation) -> ScanPaths:
+    """The scan paths of all observers together."""
+    return join_paths([own.paths for own in validation.data.values()])
+
+
+def centre_bias(validation: CrossValidation) -> SaliencyMaps:
+    """For each picture the density of everybody's fixations on the others."""
+    grid = next(iter(validation.data.values())).maps.grid
+    return centre_bias_maps(all_paths(validation), grid)
+
+
+def score_held_out(
+    validation: CrossValidation,
+    model: str,
+    key: PRNGKeyArray,
+    *,
+    draws: int = DRAWS,
+    bias: SaliencyMaps | None = None,
+    told: Told = lambda model, fold, observer: None,
+) -> HeldOut:
+    """Scores of one model on the test pictures of the chosen folds; `bias` as `centre_bias` makes it.
+
+    A model without parameters (the Saliency Baseline) needs no fit.
+    """
+    if draws < 1:
+        raise InputError(f"draws = {draws}: give 1 or more.")
+    pool = all_paths(validation)
+    parts, curves = [], []
+    for fold in validation.chosen_folds:
+        of_fold = []
+        for observer in validation.data:
+            told(model, fold, observer)
+            data = validation.split(observer, fold)[1]
+            fitted, vectors, converged = _draws(validation, model, fold, observer, draws)
+            steps = Steps.of(data, memory=fitted.memory, short="skip")
+            cells = _negatives(data, steps.count, pool, _key(key, fold, observer))
+            found = score_draws(fitted, steps, vectors, cells)
+            of_fold.append(found)
+            scores = StepScores.of(found, data, centre_bias=bias)
+            parts.append(scores if converged else replace(scores, unconverged=(observer,)))
+        curves.append(_curves(DrawScores.joined(of_fold)))
+    return HeldOut(StepScores.joined(parts), *(_mean(list(kind)) for kind in zip(*curves, strict=True)))
+
+
+def _draws(
+    validation: CrossValidation, name: str, fold: int, observer: Any, draws: int
+) -> tuple[Model, Float[np.ndarray, "draw number"], bool]:
+    """The fitted model, draws of its parameters, and whether its fit converged."""
+    model = validation.models[name]
+    if not model.labels:
+        return model, np.zeros((1, 0)), True
+    posterior = validation.posterior(name, fold, observer)
+    return posterior.model, posterior_vectors(posterior, draws), posterior.converged
+
+
+def _key(key: PRNGKeyArray, fold: int, observer: Any) -> PRNGKeyArray:
+    """The same for all models: they are compared on the same negatives."""
+    return jax.random.fold_in(jax.random.fold_in(key, fold), zlib.crc32(str(observer).encode()))
+
+
+def _negatives(data: Dataset, steps: int, pool: ScanPaths, key: PRNGKeyArray) -> np.ndarray:
+    """Cells of the whole grid, then cells fixated on other pictures, for every step."""
+    first, second = jax.random.split(key)
+    uniform = uniform_cells(steps, data.maps.grid, first, repeats=REPEATS)
+    return np.concatenate([uniform, shuffled_cells(data, second, pool=pool, repeats=REPEATS)], axis=1)
+
+
+def _curves(scores: DrawScores) -> tuple[Roc, Roc, Roc, Roc]:
+    """The ROC curves of a fold, in the order of `HeldOut`."""
+
+    def with_negatives(part: slice) -> DrawScores:
+        def cut(it: MapScores) -> MapScores:
+            return replace(it, density_at=it.density_at[..., part])
+
+        return DrawScores(cut(scores.each), cut(scores.predictive))
+
+    uniform, shuffled = with_negatives(slice(0, REPEATS)), with_negatives(slice(REPEATS, None))
+    return pooled_roc(uniform), pooled_roc(shuffled), pooled_predictive_roc(uniform), pooled_predictive_roc(shuffled)
+
+
+def _mean(folds: list[Roc]) -> Roc:
+    """The curve and the area averaged over folds."""
+    return Roc(
+        folds[0].false_alarms,
+        np.mean([it.hits for it in folds], axis=0),
+        float(np.mean([it.auc for it in folds])),
+        np.mean([it.auc_of_draws for it in folds], axis=0),
+    )

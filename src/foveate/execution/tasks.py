@@ -1,0 +1,38 @@
+"""Fits as tasks: each a piece of work that stands for itself, whatever computes it, and where."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foveate.data.dataset import Dataset
+from foveate.execution.cache import keep_compiled
+from foveate.execution.run import Run
+from foveate.inference.fit import fit, observer_key
+from foveate.inference.posterior import Posterior
+
+
+@dataclass(frozen=True, eq=False)
+class FitTask:
+    """One model fitted to one observer's data; `where` says in words and numbers which of the tasks it is."""
+
+    run: Run
+    data: Dataset
+    where: Mapping[str, Any]  # such as model, fold and observer: what the task is called in messages
+
+    @property
+    def observer(self) -> int | str:
+        """Whose data these are."""
+        return self.data.paths.observers[0]
+
+    @property
+    def name(self) -> str:
+        """The task in words."""
+        return ", ".join(f"{kind} {value}" for kind, value in self.where.items())
+
+
+def perform(task: FitTask) -> Posterior:
+    """The posterior of a task: the same to the last bit in this process, in another, or on a cluster of one kind."""
+    keep_compiled()
+    run = task.run
+    key = observer_key(run.key, task.observer)
+    return fit(run.model, task.data, key, sampler=run.sampler, threads=1, **run.settings)

@@ -1,0 +1,242 @@
+"""A study written down: tidy tables, one JSON file, figures, and a page that reads like a results section."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from foveate.evaluate.bayes_factors import bayes_factors
+from foveate.experiments.study import GAIN, Study
+from foveate.experiments.study_figures import by_number, draw_all
+from foveate.inference.files import write_whole
+from foveate.model.catalogue import TITLES
+
+PAGE = "results.md"
+FIGURES = "figures"
+
+# Columns of the page's table of scores: what they are called there, and where they come from.
+SHOWN = {
+    "bits over uniform": f"{GAIN}, over fixations",
+    "bits over the map": "predictive_gain_over_static_map_bits, over fixations",
+    "bits over centre bias": "predictive_gain_over_centre_bias_bits, over fixations",
+    "NSS": "predictive_nss, over fixations",
+    "AUC": "predictive_auc, over fixations",
+    "AUC, shuffled": "predictive_auc_shuffled",
+    "NSS, mean over draws": "nss, over pictures",
+    "AUC, Borji, mean over draws": "auc_pooled",
+}
+
+
+def write_study(study: Study, folder: Path) -> dict[str, Any]:
+    """Write everything into the folder; what the JSON file says, too."""
+    tables = _tables(study)
+    for name, table in tables.items():
+        _csv(folder / f"{name}.csv", table)
+    figures = draw_all(study, folder / FIGURES)
+    _text(folder / PAGE, _page(study, tables, figures))
+    return _summary(study, tables, figures)
+
+
+def _csv(file: Path, table: pd.DataFrame) -> None:
+    write_whole(file, lambda temporary: table.to_csv(temporary, index=False, float_format="%.9g"))
+
+
+def _text(file: Path, text: str) -> None:
+    write_whole(file, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+
+
+def _tables(study: Study) -> dict[str, pd.DataFrame]:
+    """Every table, by the name of its file."""
+    found = {
+        "scores": study.scores().reset_index(),
+        "observers": study.observer_scores(),
+        "steps": study.by_fixation(),
+        "fits": study.fits,
+        "saccades": study.saccade_table(),
+        "amplitudes_of_observers": _by_model(study, "observer_table"),
+        "agreement": study.agreement_table(),
+        "maps": pd.concat(study.maps, names=["model"]).reset_index(),
+    }
+    for kind in ("amplitude", "direction", "turn", "autocorrelation"):
+        curves = {name: getattr(it, kind).table() for name, it in study.saccades.items()}
+        found[f"curve_{kind}"] = pd.concat(curves, names=["model"]).reset_index()
+    roc = {name: pd.DataFrame({"false_alarms": it.roc.false_alarms, "hits": it.roc.hits})
+           for name, it in study.held_out.items()}  # fmt: skip
+    found["curve_roc"] = pd.concat(roc, names=["model"]).reset_index(level=0)
+    if study.comparison is not None:
+        found |= {"ranking": study.comparison.models, "pairs": study.comparison.pairs, "by_fixation": by_number(study)}
+    if study.shares is not None:
+        found |= {"best_shares": study.shares.shares, "best_of_observers": study.shares.by_observer}
+    if study.weights is not None:
+        found["stacking"] = study.weights.weights
+    factors = _bayes_factors(study)
+    if factors is not None:
+        found["bayes_factors"] = factors
+    return found
+
+
+def _by_model(study: Study, method: str) -> pd.DataFrame:
+    return pd.concat(
+        {name: getattr(it, method)() for name, it in study.saccades.items()}, names=["model"]
+    ).reset_index()
+
+
+def _bayes_factors(study: Study) -> pd.DataFrame | None:
+    """From the evidence of the training pictures of every fold: folds overlap, so each stands by itself."""
+    if not len(study.fits) or len(set(study.fits["model"])) < 2:
+        return None
+    if not np.isfinite(study.fits["log_evidence_nats"].to_numpy()).all():
+        return None
+    parts = []
+    for fold, some in study.fits.groupby("fold"):
+        parts.append(bayes_factors(some.reset_index(drop=True)).together.assign(fold=fold))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _summary(study: Study, tables: dict[str, pd.DataFrame], figures: list[str]) -> dict[str, Any]:
+    validation = study.validation
+    return {
+        "models": list(validation.models),
+        "observers": len(validation.data),
+        "folds": list(validation.chosen_folds),
+        "test_pictures": [list(it) for it in validation.folds.test_pictures],
+        "draws": study.draws,
+        "seed": validation.seed,
+        "fits": len(study.fits),
+        "fits_not_converged": study.unconverged,
+        "steps": len(next(iter(study.held_out.values())).scores),
+        "scores": study.scores().to_dict(orient="index"),
+        "best": study.comparison.best if study.comparison is not None else None,
+        "tables": [f"{name}.csv" for name in tables],
+        "figures": [f"{FIGURES}/{name}.svg" for name in figures],
+        "page": PAGE,
+    }
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+
+def _page(study: Study, tables: dict[str, pd.DataFrame], figures: list[str]) -> str:
+    parts = [
+        "# Results",
+        _what(study),
+        "## Prediction of held-out fixations",
+        _scores_words(study),
+        _score_table(study),
+    ]
+    if study.comparison is not None:
+        parts += [_differences(study), _shares(study)]
+    parts += ["## Saccades", _saccade_words(study), _agreement(study), "## Convergence", _convergence(study)]
+    parts += ["## Figures", *(f"![{name}]({FIGURES}/{name}.svg)" for name in figures)]
+    parts += ["## Tables", ", ".join(f"[{name}.csv]({name}.csv)" for name in tables) + "."]
+    return "\n\n".join(parts) + "\n"
+
+
+def _title(name: str) -> str:
+    return TITLES.get(name, name)
+
+
+def _what(study: Study) -> str:
+    validation = study.validation
+    steps = len(next(iter(study.held_out.values())).scores)
+    count = len(validation.chosen_folds)
+    return (
+        f"{len(validation.data)} observers, {steps:,} held-out fixations (the third of a path and on) in {count} of "
+        f"{len(validation.folds)} folds over pictures. Every model was fitted to each observer without the fold's "
+        f"pictures, and predicts with {study.draws} draws of its posterior. Seed {validation.seed}."
+    )
+
+
+def _scores_words(study: Study) -> str:
+    words = (
+        "Scores are those of the posterior predictive density, the mean of the draws' densities, averaged over "
+        "fixations; the two last columns are means over draws as in the paper. Bits are gains per fixation."
+    )
+    if study.unconverged:
+        words += f" **{study.unconverged} of {len(study.fits)} fits have not converged; they are in all numbers here.**"
+    return words
+
+
+def _score_table(study: Study) -> str:
+    scores = study.scores()
+    order = list(scores.sort_values(SHOWN["bits over uniform"], ascending=False).index)
+    rows = [[_title(name), *(f"{scores.loc[name, column]:.3f}" for column in SHOWN.values())] for name in order]
+    return markdown(["model", *SHOWN], rows)
+
+
+def _differences(study: Study) -> str:
+    comparison = study.comparison
+    assert comparison is not None
+    rows = [
+        [
+            f"{_title(row['first'])} - {_title(row['second'])}",
+            f"{row['difference']:.3f}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            f"{row['observers_ahead']} of {row['observers']}",
+        ]
+        for row in comparison.pairs.to_dict(orient="records")
+    ]
+    words = (
+        f"Best is {_title(comparison.best)}. Differences in bits per fixation, paired by observer and picture, with "
+        f"intervals of {comparison.level:.0%} for new observers and new pictures:"
+    )
+    return f"{words}\n\n" + markdown(["models", "difference", "interval", "observers ahead"], rows)
+
+
+def _shares(study: Study) -> str:
+    lines = []
+    if study.shares is not None:
+        each = [
+            f"{_title(row['model'])} {row['share']:.0%} ({row['low']:.0%} to {row['high']:.0%})"
+            for row in study.shares.shares.to_dict(orient="records")
+        ]
+        lines.append(f"Best model of an observer, share of observers: {', '.join(each)}.")
+    if study.weights is not None:
+        each = [
+            f"{_title(row['model'])} {row['weight']:.2f}" for row in study.weights.weights.to_dict(orient="records")
+        ]
+        gain = study.weights.gain.mean
+        lines.append(f"Stacking weights: {', '.join(each)}; the mixture gains {gain:.4f} nats a step over the best.")
+    return "\n\n".join(lines)
+
+
+def _saccade_words(study: Study) -> str:
+    first = next(iter(study.saccades.values()))
+    return (
+        f"{first.saccades:,} observed saccades against {first.draws} simulated data sets of each model, one per "
+        "posterior draw: distance between the densities of amplitudes (Jensen-Shannon, in millibits; in brackets what "
+        "chance alone leaves), and R² of the observers' mean and standard deviation of amplitude, against the identity "
+        "line and as squared correlation."
+    )
+
+
+def _agreement(study: Study) -> str:
+    rows = []
+    for name, found in study.saccades.items():
+        near, floor = found.distances.loc["amplitude", ["js_bits", "js_bits_floor"]]
+        agreement = found.agreement()
+        r2 = [
+            f"{agreement.loc[kind, which]:.2f}"
+            for kind in ("mean", "sd")
+            for which in ("r2_identity", "r2_correlation")
+        ]
+        rows.append([_title(name), f"{1000 * near:.1f} ({1000 * floor:.1f})", *r2])
+    names = ["model", "amplitudes", "mean, R²", "mean, r²", "sd, R²", "sd, r²"]
+    return markdown(names, rows)
+
+
+def _convergence(study: Study) -> str:
+    if not len(study.fits):
+        return "There was nothing to fit."
+    rows = []
+    for name, some in study.fits.groupby("model", sort=False):
+        good = f"{np.sum(some['converged'].to_numpy(dtype=bool))} of {len(some)}"
+        rows.append([_title(str(name)), good, f"{some['max_rhat'].max():.4f}", f"{some['min_ess'].min():.0f}"])
+    return markdown(["model", "fits converged", "largest R-hat", "least ESS"], rows)
+
+
+def markdown(columns: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines)

@@ -1,0 +1,129 @@
+"""Cross-validation: nothing that is held out reaches a fit, and finished fits are kept."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from foveate.data.dataset import Dataset
+from foveate.data.grid import Grid
+from foveate.errors import InputError
+from foveate.evaluate.crossval import CrossValidation
+from foveate.evaluate.folds import Folds, random_folds
+from foveate.evaluate.heldout import centre_bias, posterior_vectors, score_held_out
+from foveate.evaluate.scores import score_posterior
+from foveate.evaluate.simulated import observed_paths, simulated_data_sets
+from foveate.example import example_data
+from foveate.execution.places import Here
+from foveate.model.catalogue import named_model
+
+OBSERVERS = ("ann", "ben")
+MODELS = {name: named_model(name) for name in ("saliency_baseline", "local_saliency")}
+
+
+def small_data() -> Dataset:
+    data = example_data().data.select(observers=list(OBSERVERS))
+    return Dataset(data.paths, data.maps.resample(Grid(16, 16, data.maps.grid.extent)))
+
+
+def folds_of(data: Dataset) -> Folds:
+    return random_folds(data.paths.pictures, 2, seed=1)
+
+
+def fitted(folder, data: Dataset, **settings) -> tuple[CrossValidation, list[str]]:
+    validation = CrossValidation.of(folder, MODELS, data, folds_of(data), seed=4, **settings)
+    names: list[str] = []
+    validation.fit(Here(1), lambda task, posterior, done, total: names.append(f"{task.name}, {done} of {total}"))
+    return validation, names
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    return (*fitted(folder, small_data()), folder)
+
+
+def test_every_model_with_parameters_is_fitted_once_to_every_observer_and_fold(done):
+    validation, names, folder = done
+    assert names == [
+        "model local_saliency, fold 1, observer ann, 1 of 4",
+        "model local_saliency, fold 1, observer ben, 2 of 4",
+        "model local_saliency, fold 2, observer ann, 3 of 4",
+        "model local_saliency, fold 2, observer ben, 4 of 4",
+    ]
+    assert fitted(folder, small_data())[1] == []  # nothing is left to do
+    assert validation.posterior("local_saliency", 2, "ben").observer == "ben"
+
+
+def test_changing_what_is_held_out_changes_no_bit_of_the_fit(done, tmp_path):
+    validation, _, _ = done
+    data = small_data()
+    held_out = folds_of(data).test_pictures[0]
+    moved = np.isin(data.paths.picture, held_out)
+    x_deg = np.where(moved[:, None], data.paths.extent.width_deg - data.paths.x_deg, data.paths.x_deg)
+    values = data.maps.values.copy()
+    for picture in held_out:
+        values[data.maps.pictures.index(picture)] = 1 / data.maps.grid.cells
+    other = Dataset(replace(data.paths, x_deg=x_deg), replace(data.maps, values=values))
+    changed, _ = fitted(tmp_path, other, chosen_folds=(1,))
+    for observer in OBSERVERS:
+        before, after = (it.posterior("local_saliency", 1, observer).samples for it in (validation, changed))
+        assert np.array_equal(before.real, after.real)
+        first, second = (it.split(observer, 1)[1].paths.x_deg for it in (validation, changed))
+        assert not np.array_equal(first, second, equal_nan=True)  # the held-out side did change
+
+
+def test_fits_of_other_training_data_are_refused(done):
+    _, _, folder = done
+    with pytest.raises(InputError, match="holds fits with other data"):
+        fitted(folder, small_data().select(observers=["ann"]))
+
+
+def test_scores_are_those_of_each_posterior_on_its_test_pictures(done):
+    validation, _, _ = done
+    bias = centre_bias(validation)
+    found = score_held_out(validation, "local_saliency", jax.random.key(1), draws=5, bias=bias)
+    table = found.scores.table()
+    assert len(table) == sum(it.paths.fixations - 2 * len(it.paths) for it in validation.data.values())
+    test = validation.split("ben", 2)[1]
+    alone = score_posterior(validation.posterior("local_saliency", 2, "ben"), test, draws=5, centre_bias=bias).table()
+    rows = table[(table["observer"] == "ben") & table["picture"].isin(test.paths.pictures)]
+    for column in ("log_probability_nats", "predictive_nss", "auc", "centre_bias_nats"):
+        assert rows[column].to_numpy() == pytest.approx(alone[column].to_numpy(), rel=1e-12)
+    assert 0.5 < found.shuffled.auc < found.roc.auc < 1
+
+
+def test_the_baseline_needs_no_fit_and_gains_nothing_over_itself(done):
+    validation, _, _ = done
+    scores = score_held_out(validation, "saliency_baseline", jax.random.key(1)).scores
+    assert scores.draws == 1
+    assert scores.mean_over_fixations()["gain_over_static_map_bits"] == pytest.approx(0, abs=1e-12)
+
+
+def test_simulated_paths_are_those_that_were_observed_in_all_but_their_places(done):
+    validation, _, _ = done
+    observed = observed_paths(validation)
+    sets = list(simulated_data_sets(validation, "local_saliency", 2, jax.random.key(2)))
+    for paths in sets:
+        for name in ("observer", "picture", "trial", "length"):
+            assert sorted(map(str, getattr(paths, name))) == sorted(map(str, getattr(observed, name)))
+    assert not np.array_equal(sets[0].x_deg, sets[1].x_deg, equal_nan=True)
+
+
+def test_draws_are_evenly_picked(done):
+    posterior = done[0].posterior("local_saliency", 1, "ann")
+    every = posterior.samples.real.reshape(-1, 2)
+    some = posterior_vectors(posterior, 10)
+    assert some.shape == (10, 2)
+    assert all((every == vector).all(axis=1).any() for vector in some)
+
+
+def test_mistakes_are_named(tmp_path):
+    data = small_data()
+    with pytest.raises(InputError, match="no model given"):
+        CrossValidation.of(tmp_path, {}, data, folds_of(data))
+    with pytest.raises(InputError, match="fold 3: there are folds 1 to 2"):
+        CrossValidation.of(tmp_path, MODELS, data, folds_of(data), chosen_folds=(1, 3))
+    with pytest.raises(InputError, match="the data of observer 'ben' are of ann"):
+        CrossValidation.of(tmp_path, MODELS, {"ben": data.select(observers=["ann"])}, folds_of(data))
