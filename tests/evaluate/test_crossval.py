@@ -34,7 +34,7 @@ def folds_of(data: Dataset) -> Folds:
 def fitted(folder, data: Dataset, **settings) -> tuple[CrossValidation, list[str]]:
     validation = CrossValidation.of(folder, MODELS, data, folds_of(data), seed=4, **settings)
     names: list[str] = []
-    validation.fit(Here(1), lambda task, posterior, done, total: names.append(f"{task.name}, {done} of {total}"))
+    validation.fits.fit(Here(1), lambda task, posterior, done, total: names.append(f"{task.name}, {done} of {total}"))
     return validation, names
 
 
@@ -53,7 +53,7 @@ def test_every_model_with_parameters_is_fitted_once_to_every_observer_and_fold(d
         "model local_saliency, fold 2, observer ben, 4 of 4",
     ]
     assert fitted(folder, small_data())[1] == []  # nothing is left to do
-    assert validation.posterior("local_saliency", 2, "ben").observer == "ben"
+    assert validation.fits.posterior("local_saliency", 2, "ben").observer == "ben"
 
 
 def test_changing_what_is_held_out_changes_no_bit_of_the_fit(done, tmp_path):
@@ -68,9 +68,9 @@ def test_changing_what_is_held_out_changes_no_bit_of_the_fit(done, tmp_path):
     other = Dataset(replace(data.paths, x_deg=x_deg), replace(data.maps, values=values))
     changed, _ = fitted(tmp_path, other, chosen_folds=(1,))
     for observer in OBSERVERS:
-        before, after = (it.posterior("local_saliency", 1, observer).samples for it in (validation, changed))
+        before, after = (it.fits.posterior("local_saliency", 1, observer).samples for it in (validation, changed))
         assert np.array_equal(before.real, after.real)
-        first, second = (it.split(observer, 1)[1].paths.x_deg for it in (validation, changed))
+        first, second = (it.test(observer, 1).paths.x_deg for it in (validation, changed))
         assert not np.array_equal(first, second, equal_nan=True)  # the held-out side did change
 
 
@@ -86,8 +86,10 @@ def test_scores_are_those_of_each_posterior_on_its_test_pictures(done):
     found = score_held_out(validation, "local_saliency", jax.random.key(1), draws=5, bias=bias)
     table = found.scores.table()
     assert len(table) == sum(it.paths.fixations - 2 * len(it.paths) for it in validation.data.values())
-    test = validation.split("ben", 2)[1]
-    alone = score_posterior(validation.posterior("local_saliency", 2, "ben"), test, draws=5, centre_bias=bias).table()
+    test = validation.test("ben", 2)
+    alone = score_posterior(
+        validation.fits.posterior("local_saliency", 2, "ben"), test, draws=5, centre_bias=bias
+    ).table()
     rows = table[(table["observer"] == "ben") & table["picture"].isin(test.paths.pictures)]
     for column in ("log_probability_nats", "predictive_nss", "auc", "centre_bias_nats"):
         assert rows[column].to_numpy() == pytest.approx(alone[column].to_numpy(), rel=1e-12)
@@ -112,7 +114,7 @@ def test_simulated_paths_are_those_that_were_observed_in_all_but_their_places(do
 
 
 def test_draws_are_evenly_picked(done):
-    posterior = done[0].posterior("local_saliency", 1, "ann")
+    posterior = done[0].fits.posterior("local_saliency", 1, "ann")
     every = posterior.samples.real.reshape(-1, 2)
     some = posterior_vectors(posterior, 10)
     assert some.shape == (10, 2)

@@ -97,7 +97,7 @@ def run_study(
         def fitted(task: Any, posterior: Any, done: int, total: int) -> None:
             tell(f"{done} of {total} fits; {task.name}", 0.9 * done, total)
 
-        validation.fit(place, fitted)
+        validation.fits.fit(place, fitted)
         study = _judged(validation, draws, tell)
         tell("tables and figures", 0.99, 1.0)
         about = write_study(study, out)

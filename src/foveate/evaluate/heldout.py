@@ -83,7 +83,7 @@ def score_held_out(
         of_fold = []
         for observer in validation.data:
             told(model, fold, observer)
-            data = validation.split(observer, fold)[1]
+            data = validation.test(observer, fold)
             fitted, vectors, converged = _draws(validation, model, fold, observer, draws)
             steps = Steps.of(data, memory=fitted.memory, short="skip")
             cells = _negatives(data, steps.count, pool, _key(key, fold, observer))
@@ -102,7 +102,7 @@ def _draws(
     model = validation.models[name]
     if not model.labels:
         return model, np.zeros((1, 0)), True
-    posterior = validation.posterior(name, fold, observer)
+    posterior = validation.fits.posterior(name, fold, observer)
     return posterior.model, posterior_vectors(posterior, draws), posterior.converged
 
 

@@ -20,9 +20,7 @@ from foveate.simulation.simulate import simulate
 
 def observed_paths(validation: CrossValidation) -> ScanPaths:
     """The observed scan paths that simulated ones imitate: those on the chosen folds' pictures."""
-    parts = [
-        validation.split(observer, fold)[1].paths for fold in validation.chosen_folds for observer in validation.data
-    ]
+    parts = [validation.test(observer, fold).paths for fold in validation.chosen_folds for observer in validation.data]
     return join_paths(parts).at_least(DRAWN_FROM_MAP + 1)
 
 
@@ -44,7 +42,7 @@ def _groups(
     validation: CrossValidation, name: str, fold: int, draws: int
 ) -> list[tuple[dict[Any, list[Model]], SaliencyMaps, ScanPaths]]:
     """Observers of a fold who share their maps, with their models draw by draw: simulated together."""
-    tests = {observer: validation.split(observer, fold)[1] for observer in validation.data}
+    tests = {observer: validation.test(observer, fold) for observer in validation.data}
     groups: dict[str, list[Any]] = {}
     for observer, data in tests.items():
         groups.setdefault(_name_of_maps(data), []).append(observer)
@@ -66,7 +64,7 @@ def _drawn(validation: CrossValidation, name: str, fold: int, observer: Any, dra
     model = validation.models[name]
     if not model.labels:
         return [model]
-    posterior = validation.posterior(name, fold, observer)
+    posterior = validation.fits.posterior(name, fold, observer)
     return [posterior.model.from_real(vector) for vector in posterior_vectors(posterior, draws)]
 
 

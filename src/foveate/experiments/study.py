@@ -163,7 +163,7 @@ def fit_table(validation: CrossValidation) -> pd.DataFrame:
         if not model.labels:
             continue
         for fold in validation.chosen_folds:
-            store = validation.store(name, fold)
+            store = validation.fits.store(name, fold)
             for observer in validation.data:
                 posterior = store.load(observer)
                 found, evidence = posterior.diagnosis, posterior.samples.log_evidence_nats or (np.nan, np.nan)

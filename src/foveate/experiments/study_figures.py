@@ -88,7 +88,7 @@ def _example_model(study: Study, path: ScanPath):
     for name, model in validation.models.items():
         if len(model.policies) > 1 and model.labels:
             fold = validation.folds.fold_of(path.picture)
-            return name, validation.posterior(name, fold, path.observer).mean_model()
+            return name, validation.fits.posterior(name, fold, path.observer).mean_model()
     return None
 
 
