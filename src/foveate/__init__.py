@@ -13,15 +13,24 @@ if TYPE_CHECKING:
     from foveate.data.density import choose_bandwidth, density_maps, leave_one_out_maps
     from foveate.data.grid import Extent, Grid, PixelFrame
     from foveate.data.readers.potsdam35 import POTSDAM35_FOLDS, potsdam35_leave_one_out, read_potsdam35
+    from foveate.data.readers.released import read_released
     from foveate.data.readers.table import read_table
     from foveate.data.saliency import SaliencyMaps
     from foveate.data.scanpaths import ScanPaths
     from foveate.errors import InputError
+    from foveate.evaluate.bayes_factors import bayes_factors, evidence_table
     from foveate.evaluate.calibration import calibrate
-    from foveate.evaluate.scores import bits_per_fixation
+    from foveate.evaluate.compare import best_shares, compare
+    from foveate.evaluate.crossval import CrossValidation
+    from foveate.evaluate.folds import Folds, potsdam35_folds, random_folds
+    from foveate.evaluate.scores import bits_per_fixation, score_posterior, score_steps
+    from foveate.evaluate.statistics import compare_saccades
+    from foveate.evaluate.weights import stacking
     from foveate.example import example_data
+    from foveate.execution.places import Cluster, Here, Processes
     from foveate.execution.store import FitStore
     from foveate.experiments.recovery import recover
+    from foveate.experiments.study import judge
     from foveate.inference.fit import fit, fit_each
     from foveate.inference.point import maximum_a_posteriori
     from foveate.inference.pointwise import loo, pointwise_log_likelihood, policy_probabilities, waic
@@ -39,27 +48,38 @@ if TYPE_CHECKING:
 __all__ = [
     "CATALOGUE",
     "POTSDAM35_FOLDS",
+    "Cluster",
+    "CrossValidation",
     "Dataset",
     "Extent",
     "FitStore",
+    "Folds",
     "Grid",
+    "Here",
     "History",
     "InputError",
     "Model",
     "Picture",
     "PixelFrame",
     "Posterior",
+    "Processes",
     "SaliencyMaps",
     "ScanPaths",
     "Steps",
+    "bayes_factors",
+    "best_shares",
     "bits_per_fixation",
     "calibrate",
     "choose_bandwidth",
+    "compare",
+    "compare_saccades",
     "density_maps",
+    "evidence_table",
     "example_data",
     "fit",
     "fit_each",
     "from_published",
+    "judge",
     "leave_one_out_maps",
     "log_likelihood",
     "log_likelihoods",
@@ -68,12 +88,18 @@ __all__ = [
     "named_model",
     "pointwise_log_likelihood",
     "policy_probabilities",
+    "potsdam35_folds",
     "potsdam35_leave_one_out",
     "prior_predictive",
+    "random_folds",
     "read_potsdam35",
+    "read_released",
     "read_table",
     "recover",
+    "score_posterior",
+    "score_steps",
     "simulate",
+    "stacking",
     "step_log_likelihoods",
     "to_published",
     "value_and_gradient",
@@ -83,25 +109,85 @@ __all__ = [
 # Where each public name lives; a test holds it together with the imports above, which type checkers read.
 _HOMES = {
     "foveate.data.dataset": ("Dataset",),
-    "foveate.data.density": ("choose_bandwidth", "density_maps", "leave_one_out_maps"),
-    "foveate.data.grid": ("Extent", "Grid", "PixelFrame"),
-    "foveate.data.readers.potsdam35": ("POTSDAM35_FOLDS", "potsdam35_leave_one_out", "read_potsdam35"),
+    "foveate.data.density": (
+        "choose_bandwidth",
+        "density_maps",
+        "leave_one_out_maps",
+    ),
+    "foveate.data.grid": (
+        "Extent",
+        "Grid",
+        "PixelFrame",
+    ),
+    "foveate.data.readers.potsdam35": (
+        "POTSDAM35_FOLDS",
+        "potsdam35_leave_one_out",
+        "read_potsdam35",
+    ),
+    "foveate.data.readers.released": ("read_released",),
     "foveate.data.readers.table": ("read_table",),
     "foveate.data.saliency": ("SaliencyMaps",),
     "foveate.data.scanpaths": ("ScanPaths",),
     "foveate.errors": ("InputError",),
+    "foveate.evaluate.bayes_factors": (
+        "bayes_factors",
+        "evidence_table",
+    ),
     "foveate.evaluate.calibration": ("calibrate",),
-    "foveate.evaluate.scores": ("bits_per_fixation",),
+    "foveate.evaluate.compare": (
+        "best_shares",
+        "compare",
+    ),
+    "foveate.evaluate.crossval": ("CrossValidation",),
+    "foveate.evaluate.folds": (
+        "Folds",
+        "potsdam35_folds",
+        "random_folds",
+    ),
+    "foveate.evaluate.scores": (
+        "bits_per_fixation",
+        "score_posterior",
+        "score_steps",
+    ),
+    "foveate.evaluate.statistics": ("compare_saccades",),
+    "foveate.evaluate.weights": ("stacking",),
     "foveate.example": ("example_data",),
+    "foveate.execution.places": (
+        "Cluster",
+        "Here",
+        "Processes",
+    ),
     "foveate.execution.store": ("FitStore",),
     "foveate.experiments.recovery": ("recover",),
-    "foveate.inference.fit": ("fit", "fit_each"),
+    "foveate.experiments.study": ("judge",),
+    "foveate.inference.fit": (
+        "fit",
+        "fit_each",
+    ),
     "foveate.inference.point": ("maximum_a_posteriori",),
-    "foveate.inference.pointwise": ("loo", "pointwise_log_likelihood", "policy_probabilities", "waic"),
+    "foveate.inference.pointwise": (
+        "loo",
+        "pointwise_log_likelihood",
+        "policy_probabilities",
+        "waic",
+    ),
     "foveate.inference.posterior": ("Posterior",),
-    "foveate.model.catalogue": ("CATALOGUE", "from_published", "named_model", "to_published"),
-    "foveate.model.history": ("History", "Picture"),
-    "foveate.model.likelihood": ("log_likelihood", "log_likelihoods", "step_log_likelihoods", "value_and_gradient"),
+    "foveate.model.catalogue": (
+        "CATALOGUE",
+        "from_published",
+        "named_model",
+        "to_published",
+    ),
+    "foveate.model.history": (
+        "History",
+        "Picture",
+    ),
+    "foveate.model.likelihood": (
+        "log_likelihood",
+        "log_likelihoods",
+        "step_log_likelihoods",
+        "value_and_gradient",
+    ),
     "foveate.model.model": ("Model",),
     "foveate.model.steps": ("Steps",),
     "foveate.simulation.predictive": ("prior_predictive",),

@@ -82,6 +82,8 @@ def run_study(
     scheduler: str | None,
     made_by: str,
     asked: Mapping[str, Any],
+    *,
+    beside_paper: bool = False,
 ) -> dict[str, Any]:
     """Fit, judge and write a cross-validation with progress; the summary that was written."""
     from foveate.execution.cache import keep_compiled
@@ -100,7 +102,7 @@ def run_study(
         validation.fits.fit(place, fitted)
         study = _judged(validation, draws, tell)
         tell("tables and figures", 0.99, 1.0)
-        about = write_study(study, out)
+        about = write_study(study, out, beside_paper=beside_paper)
     summary = {"made_by": made_by, "asked": dict(asked), "finished": True, "versions": versions()} | about
     write_json(out / SUMMARY, summary)
     return finite(summary)

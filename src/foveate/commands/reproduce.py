@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.commands.compare import KNOWN, closing_words, named_models, run_study
-from foveate.commands.outputs import chosen, resumable
+from foveate.commands.compare import KNOWN, SUMMARY, closing_words, named_models, run_study
+from foveate.commands.outputs import chosen, own_folder, progress, resumable, versions, write_json
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def reproduce(
     maps: Annotated[
         str, typer.Option(help="published, or leave-one-out: each observer's without their own fixations.")
     ] = "published",
+    as_released: Annotated[
+        bool, typer.Option("--as-released", help="Data and scores as in the released files, for the paper's Table 2.")
+    ] = False,
     observers: Annotated[str, typer.Option(help="'all', or numbers with commas between; 1-6 is a range.")] = "all",
     folds: Annotated[str, typer.Option(help="'all', or numbers from 1 to 5 with commas between.")] = "all",
     draws: Annotated[int, typer.Option(min=2, max=1000, help="Posterior draws that predict and simulate.")] = 50,
@@ -53,6 +56,11 @@ def reproduce(
     if maps not in MAPS:
         raise InputError(f"--maps {maps}: say {' or '.join(MAPS)}.")
     asked = {"data": data, "models": names, "maps": maps, "observers": observers, "folds": folds}
+    if as_released:
+        if maps != "published":
+            raise InputError("--as-released --maps: the released files have their own maps; leave --maps out.")
+        _as_released(out, data, names, observers, folds, draws, seed, place_settings=(workers, scheduler), asked=asked)
+        return
 
     def work() -> dict[str, Any]:
         from foveate.commands.reading import chosen_observers
@@ -68,10 +76,62 @@ def reproduce(
         validation = CrossValidation.of(
             out, named_models(names, "published"), each, dealt, chosen_folds=which, seed=seed
         )
-        return run_study(out, validation, draws, workers, scheduler, MADE_BY, asked)
+        return run_study(out, validation, draws, workers, scheduler, MADE_BY, asked, beside_paper=True)
 
     summary = resumable(out, work)
     print(json.dumps(summary) if as_json else closing_words(out, summary))
+
+
+def _as_released(
+    out: Path,
+    data: str | None,
+    names: list[str],
+    observers: str,
+    folds: str,
+    draws: int,
+    seed: int,
+    *,
+    place_settings: tuple[int | None, str | None],
+    asked: dict[str, Any],
+) -> None:
+    """Fit to the released pairs, score as released, write and print Table 2."""
+    made_by = f"{MADE_BY} --as-released"
+
+    def work() -> str:
+        from foveate.commands.reading import chosen_observers
+        from foveate.data.readers.potsdam35 import read_potsdam35
+        from foveate.data.readers.released import read_released
+        from foveate.execution.cache import keep_compiled
+        from foveate.execution.places import place_for
+        from foveate.experiments.as_released import PAGE, judge_as_released, page, released_fits
+        from foveate.inference.files import write_whole
+
+        keep_compiled()
+        place, released = place_for(*place_settings), read_released(data)
+        who = chosen_observers(read_potsdam35(data), observers)
+        which = _numbers(folds, len(released.folds))
+        fits = released_fits(out, released, named_models(names, "published"), who, which, seed)
+        own_folder(out, [SUMMARY, PAGE, "table2.csv", "fits"], SUMMARY, made_by)
+        write_json(out / SUMMARY, {"made_by": made_by, "asked": asked, "finished": False})
+        with progress(f"{made_by}, seed {seed}; the results will be in {out}") as tell:
+            fits.fit(
+                place, lambda task, _, done, total: tell(f"{done} of {total} fits; {task.name}", 0.9 * done, total)
+            )
+            table, rows = judge_as_released(
+                fits, released, draws, lambda words, done, total: tell(words, 0.9 + 0.1 * done / total, 1.0)
+            )
+        for name, contents in (("table2", table.reset_index()), ("observers", rows)):
+            write_whole(
+                out / f"{name}.csv", lambda file, it=contents: it.to_csv(file, index=False, float_format="%.9g")
+            )
+        text = page(fits, table, rows, draws)
+        write_whole(out / PAGE, lambda file: file.write_text(text, encoding="utf-8"))
+        about = {"draws": draws, "seed": seed, "table2": table.to_dict(orient="index")}
+        summary = {"made_by": made_by, "asked": asked, "finished": True, "versions": versions()} | about
+        write_json(out / SUMMARY, summary)
+        return f"{table.round(3).to_string()}\nThe page is {out / PAGE}."
+
+    print(resumable(out, work))
 
 
 def _numbers(folds: str, count: int) -> tuple[int, ...]:

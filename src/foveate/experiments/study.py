@@ -15,6 +15,7 @@ from foveate.data.scanpaths import ScanPaths
 from foveate.evaluate.compare import BestShares, Comparison, best_shares, compare
 from foveate.evaluate.crossval import CrossValidation
 from foveate.evaluate.distances import map_agreement
+from foveate.evaluate.fold_moments import FoldMoments
 from foveate.evaluate.heldout import HeldOut, all_paths, centre_bias, score_held_out
 from foveate.evaluate.saccades import spread_within_cells
 from foveate.evaluate.scores import DRAWS, LABELS, NATS_PER_BIT
@@ -42,6 +43,7 @@ class Study:
     saccades: Mapping[str, SaccadeComparison]
     simulated: Mapping[str, list[ScanPaths]]  # some of the simulated data sets
     maps: Mapping[str, pd.DataFrame]  # how densities of simulated fixations compare with the pictures' maps
+    agreement_by_fold: Mapping[str, pd.DataFrame]  # both R^2 of the observers' amplitudes, a row for each fold
     fits: pd.DataFrame  # a row for every fit: convergence, evidence
 
     @property
@@ -95,7 +97,7 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
     held_out = {
         name: score_held_out(validation, name, for_scores, draws=draws, bias=bias, told=scored) for name in names
     }
-    saccades, kept, agreement = {}, {}, {}
+    saccades, kept, agreement, by_fold = {}, {}, {}, {}
     for name in names:
         some: list[ScanPaths] = []
 
@@ -104,7 +106,9 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
             tell(f"simulated paths of {name}", done, total)
             done += 1
 
-        saccades[name] = _saccades(validation, name, draws, for_simulation, some, told)
+        moments = FoldMoments.of(validation)
+        saccades[name] = _saccades(validation, name, draws, for_simulation, some, moments, told)
+        by_fold[name] = moments.agreement()
         kept[name] = some
         agreement[name] = map_agreement(some, next(iter(validation.data.values())).maps)
     tables = _bits(held_out)
@@ -119,6 +123,7 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
         saccades,
         kept,
         agreement,
+        by_fold,
         fit_table(validation),
     )
 
@@ -129,9 +134,10 @@ def _saccades(
     draws: int,
     key: PRNGKeyArray,
     kept: list[ScanPaths],
+    moments: FoldMoments,
     told: Callable[[], None],
 ) -> SaccadeComparison:
-    """Observed against simulated saccades; the first data sets are put into `kept`."""
+    """Observed against simulated saccades; the first data sets are put into `kept`, `moments` sees them all."""
     grid = next(iter(validation.data.values())).maps.grid
     for_paths, for_places = jax.random.split(key)
 
@@ -141,7 +147,9 @@ def _saccades(
             told()
             if len(kept) < KEPT_DATA_SETS:
                 kept.append(paths)
-            yield spread_within_cells(paths, grid, place)
+            spread_out = spread_within_cells(paths, grid, place)
+            moments.add(spread_out)
+            yield spread_out
 
     return compare_saccades(observed_paths(validation), spread())
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from foveate.evaluate.bayes_factors import bayes_factors
+from foveate.experiments.published import table1, table2
 from foveate.experiments.study import GAIN, Study
 from foveate.experiments.study_figures import by_number, draw_all
 from foveate.inference.files import write_whole
@@ -28,9 +29,11 @@ SHOWN = {
 }
 
 
-def write_study(study: Study, folder: Path) -> dict[str, Any]:
-    """Write everything into the folder; what the JSON file says, too."""
+def write_study(study: Study, folder: Path, *, beside_paper: bool = False) -> dict[str, Any]:
+    """Write everything into the folder; what the JSON file says, too. `beside_paper` adds the paper's own tables."""
     tables = _tables(study)
+    if beside_paper:
+        tables |= {"table1": table1(study), "table2": table2(study)}
     for name, table in tables.items():
         _csv(folder / f"{name}.csv", table)
     figures = draw_all(study, folder / FIGURES)
@@ -127,6 +130,8 @@ def _page(study: Study, tables: dict[str, pd.DataFrame], figures: list[str]) -> 
     ]
     if study.comparison is not None:
         parts += [_differences(study), _shares(study)]
+    if "table2" in tables:
+        parts += ["## Beside the paper", _beside_paper(tables)]
     parts += ["## Saccades", _saccade_words(study), _agreement(study), "## Convergence", _convergence(study)]
     parts += ["## Figures", *(f"![{name}]({FIGURES}/{name}.svg)" for name in figures)]
     parts += ["## Tables", ", ".join(f"[{name}.csv]({name}.csv)" for name in tables) + "."]
@@ -199,6 +204,26 @@ def _shares(study: Study) -> str:
         gain = study.weights.gain.mean
         lines.append(f"Stacking weights: {', '.join(each)}; the mixture gains {gain:.4f} nats a step over the best.")
     return "\n\n".join(lines)
+
+
+def _beside_paper(tables: dict[str, pd.DataFrame]) -> str:
+    def number(value: float) -> str:
+        return f"{value:.3f}" if np.isfinite(value) else "-"
+
+    rows = []
+    for first, second in zip(*(tables[it].to_dict(orient="records") for it in ("table1", "table2")), strict=True):
+        names = ("nss", "nss_published", "auc_borji", "auc_published")
+        kinds = ("r2_identity", "r2_correlation", "published")
+        r2 = [number(first[f"{kind}_{which}"]) for kind in ("mean", "sd") for which in kinds]
+        rows.append([_title(second["model"]), *(number(second[name]) for name in names), *r2])
+    words = (
+        "The paper's Table 2 (NSS, AUC) and Table 1 (R² of the observers' mean and standard deviation of amplitude, "
+        "against the identity line and as squared correlation, averaged over folds), ours and as published. Ours are "
+        "on corrected data and by the definitions of docs/scores.md, so they should differ; `--as-released` shows "
+        "where the published numbers come from."
+    )
+    columns = ["model", "NSS", "paper", "AUC", "paper", "mean, R²", "mean, r²", "paper", "sd, R²", "sd, r²", "paper"]
+    return f"{words}\n\n" + markdown(columns, rows)
 
 
 def _saccade_words(study: Study) -> str:

@@ -1,0 +1,57 @@
+"""`foveate reproduce` on the real data: a part of it, with the one model that is fitted in a moment."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from foveate.data.readers.potsdam35 import read_potsdam35
+from foveate.evaluate.as_released import PUBLISHED_TABLE_2
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
+PART = ["--models", "saliency_baseline,local_saliency", "--observers", "2-3", "--folds", "1", "--draws", "4"]
+GAIN = "predictive_gain_over_uniform_bits, over fixations"
+
+
+@pytest.mark.parametrize("maps", ["published", "leave-one-out"])
+def test_the_corrected_evaluation(foveate_command, potsdam35_folder, tmp_path, maps):
+    code, said, problems = foveate_command(
+        "reproduce", "--data", potsdam35_folder, *PART, "--maps", maps, "--workers", 1, "--out", tmp_path / "out"
+    )
+    assert code == 0, problems
+    summary = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert (summary["folds"], summary["observers"], summary["fits_not_converged"]) == ([1], 2, 0)
+    held_out = read_potsdam35(potsdam35_folder).select(observers=[2, 3], pictures=summary["test_pictures"][0]).paths
+    assert summary["steps"] == held_out.fixations - 2 * len(held_out)
+    scores = pd.read_csv(tmp_path / "out" / "scores.csv", index_col="model")
+    assert scores.loc["local_saliency", GAIN] > scores.loc["saliency_baseline", GAIN] + 0.4
+    assert "Local Saliency" in said
+    assert (tmp_path / "out" / "figures" / "fig9-directions.svg").exists()
+
+
+def test_as_released_table_2_has_the_published_values_beside_ours(foveate_command, potsdam35_folder, tmp_path):
+    code, said, problems = foveate_command(
+        "reproduce", "--data", potsdam35_folder, "--as-released", *PART, "--workers", 1, "--out", tmp_path / "out"
+    )
+    assert code == 0, problems
+    table = pd.read_csv(tmp_path / "out" / "table2.csv", index_col="model")
+    row = table.loc["local_saliency"]
+    assert row["nss_published"] == PUBLISHED_TABLE_2["local_saliency"]["nss"]
+    assert row["nss_difference"] == pytest.approx(row["nss"] - row["nss_published"], abs=1e-8)
+    # The test maps are those of the picture before: as released a model that follows the map gains little.
+    assert table.loc["saliency_baseline", "nss"] < 0.8 < row["nss"]
+    assert "| Local Saliency |" in (tmp_path / "out" / "results.md").read_text()
+    assert "results.md" in said
+
+
+def test_parts_that_do_not_exist_are_named(foveate_command, potsdam35_folder, tmp_path):
+    for more, words in (
+        (["--folds", "6"], "--folds 6: say 'all', or numbers from 1 to 5"),
+        (["--observers", "36"], "observer 36 not in the data"),
+        (["--as-released", "--maps", "leave-one-out"], "leave --maps out"),
+    ):
+        code, _, said = foveate_command("reproduce", "--data", potsdam35_folder, *more, "--out", tmp_path / "out")
+        assert code == 2
+        assert words in said
+        assert not (tmp_path / "out").exists()
