@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+# What is compiled once is not compiled again: by the other worker, by a program that a test starts, by the next run.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
 import jaxtyping
 import pytest
 from hypothesis import settings

@@ -1,7 +1,6 @@
 """`foveate compare` and `foveate reproduce`: the same bits however often they were interrupted."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,19 +15,14 @@ PARTS = ["--models", "saliency_baseline,local_saliency", "--draws", "4", "--seed
 ARGUMENTS = ["--data", "example", "--cells", "16", "--observers", "ann,ben", "--folds", "2", *PARTS]
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory) -> dict[str, str]:
-    return os.environ | {"FOVEATE_CACHE": str(tmp_path_factory.mktemp("compiled")), "OPENBLAS_NUM_THREADS": "1"}
-
-
 def command(out: Path, *more: str) -> list[str]:
     return [str(Path(sys.executable).with_name("foveate")), "compare", *ARGUMENTS, "--out", str(out), *more]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory, compiled) -> tuple[Path, str]:
+def undisturbed(tmp_path_factory) -> tuple[Path, str]:
     out = tmp_path_factory.mktemp("compare") / "study"
-    done = subprocess.run(command(out, "--workers", "1"), env=compiled, capture_output=True, text=True, check=True)
+    done = subprocess.run(command(out, "--workers", "1"), capture_output=True, text=True, check=True)
     return out, done.stdout
 
 
@@ -48,9 +42,9 @@ def test_it_ends_in_tables_figures_and_a_page(undisturbed):
     assert "4 of 4" in page
 
 
-def test_killed_workers_and_a_killed_run_change_no_bit(undisturbed, compiled, tmp_path):
+def test_killed_workers_and_a_killed_run_change_no_bit(undisturbed, tmp_path):
     out = tmp_path / "study"
-    with subprocess.Popen(command(out, "--workers", "2"), env=compiled, stderr=subprocess.DEVNULL) as run:
+    with subprocess.Popen(command(out, "--workers", "2"), stderr=subprocess.DEVNULL) as run:
         deadline = time.monotonic() + 120
         while not list(out.glob("fits/*/*/*.nc")) and time.monotonic() < deadline and run.poll() is None:
             time.sleep(0.05)
@@ -59,7 +53,7 @@ def test_killed_workers_and_a_killed_run_change_no_bit(undisturbed, compiled, tm
     assert 0 < len(finished) < 4
     assert not json.loads((out / "study.json").read_text())["finished"]
     before = {file: file.stat().st_mtime_ns for file in finished}
-    subprocess.run(command(out, "--workers", "2"), env=compiled, capture_output=True, check=True)
+    subprocess.run(command(out, "--workers", "2"), capture_output=True, check=True)
     assert all(file.stat().st_mtime_ns == at for file, at in before.items())
     tables = sorted(file.name for file in out.glob("*.csv"))
     assert tables == sorted(file.name for file in undisturbed[0].glob("*.csv"))

@@ -29,7 +29,8 @@ os.execv(sys.argv[1], sys.argv[1:])
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory) -> dict[str, str]:
     """One cache of compiled functions for all runs, empty at first."""
-    return os.environ | {"FOVEATE_CACHE": str(tmp_path_factory.mktemp("cache"))}
+    own = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    return own | {"FOVEATE_CACHE": str(tmp_path_factory.mktemp("cache"))}
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ PART = ["--models", "saliency_baseline,local_saliency", "--observers", "2-3", "-
 GAIN = "predictive_gain_over_uniform_bits, over fixations"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("maps", ["published", "leave-one-out"])
 def test_the_corrected_evaluation(foveate_command, potsdam35_folder, tmp_path, maps):
     code, said, problems = foveate_command(

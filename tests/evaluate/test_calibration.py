@@ -177,6 +177,7 @@ def test_an_error_says_which_data_set_it_came_from():
 # --- real models ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_real_calibration_has_a_rank_for_every_number_and_the_log_likelihood(tmp_path):
     settings = SMALL | {"store": tmp_path / "ranks.jsonl"}
     found = calibrate(local_saliency(), jax.random.key(1), data_sets=6, **settings)

@@ -12,6 +12,7 @@ from foveate.execution.cache import cache_folder, keep_compiled
 def updates(monkeypatch) -> dict:
     """What JAX is told, without telling it: these tests share one process with others."""
     told = {}
+    monkeypatch.setattr(type(jax.config), "jax_compilation_cache_dir", None)  # which the tests themselves set
     monkeypatch.setattr(type(jax.config), "update", lambda _, name, value: told.update({name: value}))
     return told
 

@@ -16,14 +16,6 @@ from foveate.execution.graph import completed
 from foveate.execution.places import Cluster, Here, Place, Processes, place_for
 
 
-@pytest.fixture(scope="module", autouse=True)
-def compiled_once(tmp_path_factory):
-    """Processes find what an earlier one has compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FOVEATE_CACHE", str(tmp_path_factory.mktemp("compiled")))
-        yield
-
-
 def run(place: Place) -> dict:
     with place:
         return draws_of(list(completed(small_tasks(), place)))

@@ -26,7 +26,7 @@ def objective(model, steps):
     return lambda vector: jnp.sum(jnp.where(steps.real, log_probability(model.from_real(vector), steps), 0.0))
 
 
-@pytest.mark.parametrize("name", ["full", "local_saliency"])
+@pytest.mark.parametrize("name", [pytest.param("full", marks=pytest.mark.slow), "local_saliency"])
 @pytest.mark.parametrize("tabulated", [False, True])
 def test_second_derivatives_are_those_of_the_gradient(name, tabulated):
     steps = Steps.of(small_data())

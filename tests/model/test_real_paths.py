@@ -103,6 +103,7 @@ def test_likelihood_is_the_plain_one_over_draws_from_every_prior(repulsion, step
     np.testing.assert_allclose(log_likelihoods(model, tabulated, batch), plain, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_gradients_of_a_batch_are_those_of_a_loop(steps):
     """Under vmap, with sets from several cases of the fast normaliser at once."""
     model = catalogue.named_model("full")
