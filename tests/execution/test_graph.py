@@ -150,3 +150,21 @@ def test_a_scheduler_that_is_not_there_or_has_no_workers_is_said(dask, monkeypat
     monkeypatch.setattr("foveate.execution.places.CONNECT_S", 2)
     with pytest.raises(InputError, match="no Dask scheduler answers at"), Cluster(dask.address):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_that_dies_ends_the_run_with_a_sentence(dask):
+    dask.worker()
+    wait_for_workers(dask.address, 1)
+    found: list = []
+
+    def interrupted() -> None:
+        with Cluster(dask.address) as place:
+            for item in completed(small_tasks(), place):
+                found.append(item)
+                dask.scheduler.kill()
+
+    with pytest.raises(InputError, match="nobody is left to do the fits"):
+        interrupted()
+    assert found

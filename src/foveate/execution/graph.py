@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 from foveate.errors import InputError
 from foveate.execution.places import Place
@@ -30,8 +30,6 @@ def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask,
                     posterior = future.result()
                 except place.lost:
                     lost.append(task)
-                except CancelledError as error:
-                    raise InputError("the connection to the workers was lost; what is finished is saved.") from error
                 else:
                     yield task, posterior
             if lost:  # the pool is gone, and all that was handed out with it
@@ -41,6 +39,11 @@ def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask,
                 _check(losses)
                 left += reversed(lost)
                 place.renew()
+    except place.gone as error:
+        raise InputError(
+            f"nobody is left to do the fits ({type(error).__name__}); what is finished is saved: see to the workers "
+            "and run the same command again."
+        ) from error
     finally:
         for future in waiting:
             future.cancel()

@@ -11,7 +11,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, cast
@@ -30,6 +30,7 @@ class Place(ABC):
     lost: tuple[
         type[BaseException], ...
     ] = ()  # what a future raises if its worker died, and the work can be done again
+    gone: tuple[type[BaseException], ...] = (CancelledError,)  # and if nobody is left to do it
     executor: Executor | None = None
 
     @abstractmethod
@@ -117,8 +118,11 @@ class Cluster(Place):
         """Connect to the scheduler."""
         try:
             from distributed import Client
+            from distributed.comm.core import CommClosedError
+            from distributed.scheduler import KilledWorker
         except ImportError as error:
             raise InputError(INSTALL_DASK) from error
+        self.gone = (CancelledError, KilledWorker, CommClosedError)
         try:
             self.client = Client(self.address, timeout=CONNECT_S)
         except (OSError, ValueError) as error:
