@@ -56,6 +56,15 @@ def all_paths(validation: CrossValidation) -> ScanPaths:
     return join_paths([own.paths for own in validation.data.values()])
 
 
+def all_maps(validation: CrossValidation) -> SaliencyMaps:
+    """A map of every picture: that of the first observer who saw it, where maps differ between observers."""
+    found = {}
+    for own in validation.data.values():
+        found |= {picture: own.maps[picture] for picture in own.maps.pictures if picture not in found}
+    grid = next(iter(validation.data.values())).maps.grid
+    return SaliencyMaps(grid, tuple(found), np.stack(list(found.values())))
+
+
 def centre_bias(validation: CrossValidation) -> SaliencyMaps:
     """For each picture the density of everybody's fixations on the others."""
     grid = next(iter(validation.data.values())).maps.grid

@@ -16,7 +16,7 @@ from foveate.evaluate.compare import BestShares, Comparison, best_shares, compar
 from foveate.evaluate.crossval import CrossValidation
 from foveate.evaluate.distances import map_agreement
 from foveate.evaluate.fold_moments import FoldMoments
-from foveate.evaluate.heldout import HeldOut, all_paths, centre_bias, score_held_out
+from foveate.evaluate.heldout import HeldOut, all_maps, centre_bias, score_held_out
 from foveate.evaluate.saccades import spread_within_cells
 from foveate.evaluate.scores import DRAWS, LABELS, NATS_PER_BIT
 from foveate.evaluate.simulated import observed_paths, simulated_data_sets
@@ -110,7 +110,7 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
         saccades[name] = _saccades(validation, name, draws, for_simulation, some, moments, told)
         by_fold[name] = moments.agreement()
         kept[name] = some
-        agreement[name] = map_agreement(some, next(iter(validation.data.values())).maps)
+        agreement[name] = map_agreement(some, all_maps(validation))
     tables = _bits(held_out)
     several = len(names) > 1
     return Study(
@@ -191,9 +191,3 @@ def fit_table(validation: CrossValidation) -> pd.DataFrame:
                     | dict(zip(posterior.labels, posterior.numbers.mean(axis=(0, 1)).tolist(), strict=True))
                 )
     return pd.DataFrame(rows)
-
-
-def seen_pictures(validation: CrossValidation) -> list:
-    """The pictures of the chosen folds, in order."""
-    chosen = {it for fold in validation.chosen_folds for it in validation.folds.test_pictures[fold - 1]}
-    return [picture for picture in all_paths(validation).pictures if picture in chosen]

@@ -13,7 +13,7 @@ from foveate.data.joining import join_paths
 from foveate.data.scanpaths import ScanPath, ScanPaths
 from foveate.evaluate.compare import compare
 from foveate.evaluate.distances import map_agreement
-from foveate.evaluate.heldout import all_paths
+from foveate.evaluate.heldout import all_maps, all_paths
 from foveate.evaluate.simulated import observed_paths
 from foveate.experiments.study import GAIN, Study
 from foveate.figures.contours import recovered_maps
@@ -76,9 +76,8 @@ def _own_maps(study: Study, path: ScanPath):
 
 
 def _data(study: Study) -> Figure:
-    everyone, paths = all_paths(study.validation), _shown(study)[1]
-    maps = _own_maps(study, paths[0])
-    density = density_maps(everyone.select(pictures=maps.pictures), maps.grid, BANDWIDTH_DEG)
+    everyone, paths, maps = all_paths(study.validation), _shown(study)[1], all_maps(study.validation)
+    density = density_maps(everyone, maps.grid, BANDWIDTH_DEG)
     return data_and_density(paths[0], everyone, maps, density)
 
 
@@ -111,12 +110,11 @@ def _paths(study: Study) -> Figure | None:
         same = [it for it in simulated if it.picture == path.picture and it.observer == path.observer]
         pairs += [(path, same[0])] if same else []
     observed, made = (list(it) for it in zip(*pairs, strict=True))
-    return scan_paths(observed, made, _own_maps(study, paths[0]), found[1])
+    return scan_paths(observed, made, all_maps(study.validation), found[1])
 
 
 def _maps(study: Study) -> Figure:
-    path = _shown(study)[1][0]
-    maps = _own_maps(study, path)
+    path, maps = _shown(study)[1][0], all_maps(study.validation)
     picture, grid = path.picture, maps.grid
     observed = observed_paths(study.validation)
     sets = {"data": [observed]} | {name: found[:1] for name, found in study.simulated.items()}
