@@ -88,6 +88,19 @@ def test_a_mistake_is_one_line(monkeypatch, capsys, unchecked_types, tmp_path, a
     assert not (tmp_path / "study").exists()
 
 
+def test_a_finished_study_is_not_touched_by_a_command_with_other_settings(
+    undisturbed, monkeypatch, capsys, unchecked_types
+):
+    out, _ = undisturbed
+    before = {file: file.read_bytes() for file in out.glob("*.*")}
+    monkeypatch.setenv("FOVEATE_CACHE", "")
+    monkeypatch.setattr(sys, "argv", ["foveate", "compare", *ARGUMENTS, "--out", str(out), "--folds", "3"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "nothing was overwritten" in capsys.readouterr().err
+    assert {file: file.read_bytes() for file in out.glob("*.*")} == before
+
+
 def test_folders_of_others_stay_as_they_are(monkeypatch, capsys, unchecked_types, tmp_path):
     (tmp_path / "results.md").write_text("mine")
     monkeypatch.setattr(sys, "argv", ["foveate", "compare", "--data", "example", "--out", str(tmp_path)])

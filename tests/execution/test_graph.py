@@ -113,7 +113,6 @@ class Dask:
 
 @pytest.fixture
 def dask(tmp_path):
-    pytest.importorskip("distributed")
     found = Dask(tmp_path)
     yield found
     found.close()

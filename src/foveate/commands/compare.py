@@ -92,6 +92,7 @@ def run_study(
 
     place = place_for(workers, scheduler)
     own_folder(out, [SUMMARY, "results.md", "fits"], SUMMARY, made_by)
+    validation.fits.check()
     keep_compiled()
     write_json(out / SUMMARY, {"made_by": made_by, "asked": dict(asked), "finished": False})
     with progress(f"{made_by}, seed {validation.seed}; the results will be in {out}") as tell:

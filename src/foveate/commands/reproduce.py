@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.commands.compare import KNOWN, SUMMARY, closing_words, named_models, run_study
-from foveate.commands.outputs import chosen, own_folder, progress, resumable, versions, write_json
+from foveate.commands.outputs import chosen, finite, own_folder, progress, resumable, versions, write_json
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def reproduce(
     if as_released:
         if maps != "published":
             raise InputError("--as-released --maps: the released files have their own maps; leave --maps out.")
-        _as_released(out, data, names, observers, folds, draws, seed, place_settings=(workers, scheduler), asked=asked)
+        places = (workers, scheduler)
+        _as_released(out, data, names, observers, folds, draws, seed, places, asked, as_json)
         return
 
     def work() -> dict[str, Any]:
@@ -90,9 +91,9 @@ def _as_released(
     folds: str,
     draws: int,
     seed: int,
-    *,
-    place_settings: tuple[int | None, str | None],
+    places: tuple[int | None, str | None],
     asked: dict[str, Any],
+    as_json: bool,
 ) -> None:
     """Fit to the released pairs, score as released, write and print Table 2."""
     made_by = f"{MADE_BY} --as-released"
@@ -107,11 +108,12 @@ def _as_released(
         from foveate.inference.files import write_whole
 
         keep_compiled()
-        place, released = place_for(*place_settings), read_released(data)
+        place, released = place_for(*places), read_released(data)
         who = chosen_observers(read_potsdam35(data), observers)
         which = _numbers(folds, len(released.folds))
         fits = released_fits(out, released, named_models(names, "published"), who, which, seed)
         own_folder(out, [SUMMARY, PAGE, "table2.csv", "fits"], SUMMARY, made_by)
+        fits.check()
         write_json(out / SUMMARY, {"made_by": made_by, "asked": asked, "finished": False})
         with progress(f"{made_by}, seed {seed}; the results will be in {out}") as tell:
             fits.fit(
@@ -129,7 +131,7 @@ def _as_released(
         about = {"draws": draws, "seed": seed, "table2": table.to_dict(orient="index")}
         summary = {"made_by": made_by, "asked": asked, "finished": True, "versions": versions()} | about
         write_json(out / SUMMARY, summary)
-        return f"{table.round(3).to_string()}\nThe page is {out / PAGE}."
+        return json.dumps(finite(summary)) if as_json else f"{table.round(3).to_string()}\nThe page is {out / PAGE}."
 
     print(resumable(out, work))
 

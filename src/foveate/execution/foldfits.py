@@ -46,6 +46,12 @@ class FoldFits:
         """The models that have something to fit; a baseline has not."""
         return [name for name, model in self.models.items() if model.labels]
 
+    def check(self) -> None:
+        """Refuse a folder that holds fits of other data or settings; nothing is written."""
+        for model in self.fitted:
+            for fold in self.folds:
+                self.store(model, fold)
+
     def store(self, model: str, fold: int) -> FitStore:
         """Where the fits of a model and a fold are; an error if the folder holds those of other data or settings."""
         fitted = self.models[model]

@@ -27,10 +27,9 @@ ORPHAN_LOOK_S = 1.0
 class Place(ABC):
     """Somewhere to compute; to be used in a `with` block."""
 
-    lost: tuple[
-        type[BaseException], ...
-    ] = ()  # what a future raises if its worker died, and the work can be done again
-    gone: tuple[type[BaseException], ...] = (CancelledError,)  # and if nobody is left to do it
+    # What a future raises if its worker died, so that the work can be done again, and if nobody is left to do it.
+    lost: tuple[type[BaseException], ...] = ()
+    gone: tuple[type[BaseException], ...] = (CancelledError,)
     executor: Executor | None = None
 
     @abstractmethod
