@@ -29,6 +29,13 @@ def test_the_corrected_evaluation(foveate_command, potsdam35_folder, tmp_path, m
     assert scores.loc["local_saliency", GAIN] > scores.loc["saliency_baseline", GAIN] + 0.4
     assert "Local Saliency" in said
     assert (tmp_path / "out" / "figures" / "fig9-directions.svg").exists()
+    # The paper's tables: ours from this run's own files, theirs as printed there.
+    first, second = (pd.read_csv(tmp_path / "out" / f"table{number}.csv", index_col="model") for number in (1, 2))
+    assert second.loc["local_saliency", "auc_borji"] == pytest.approx(scores.loc["local_saliency", "auc_pooled"])
+    assert second.loc["local_saliency", "nss"] == pytest.approx(scores.loc["local_saliency", "nss, over pictures"])
+    assert second.loc["local_saliency", ["nss_published", "auc_published"]].tolist() == [1.05, 0.804]
+    assert first.loc["local_saliency", ["mean_published", "sd_published"]].tolist() == [0.47, 0.3]
+    assert second.loc["saliency_baseline", ["nss_published", "auc_published"]].isna().all()
 
 
 def test_as_released_table_2_has_the_published_values_beside_ours(foveate_command, potsdam35_folder, tmp_path):

@@ -10,8 +10,9 @@ from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
 from foveate.errors import InputError
 from foveate.evaluate.crossval import CrossValidation
+from foveate.evaluate.fitted import Fitted, FittedFolds
 from foveate.evaluate.folds import Folds, random_folds
-from foveate.evaluate.heldout import centre_bias, posterior_vectors, score_held_out
+from foveate.evaluate.heldout import centre_bias, score_held_out
 from foveate.evaluate.scores import score_posterior
 from foveate.evaluate.simulated import observed_paths, simulated_data_sets
 from foveate.example import example_data
@@ -83,7 +84,9 @@ def test_fits_of_other_training_data_are_refused(done):
 def test_scores_are_those_of_each_posterior_on_its_test_pictures(done):
     validation, _, _ = done
     bias = centre_bias(validation)
-    found = score_held_out(validation, "local_saliency", jax.random.key(1), draws=5, bias=bias)
+    found = score_held_out(
+        validation, FittedFolds.of(validation.fits, "local_saliency", 5), jax.random.key(1), bias=bias
+    )
     table = found.scores.table()
     assert len(table) == sum(it.paths.fixations - 2 * len(it.paths) for it in validation.data.values())
     test = validation.test("ben", 2)
@@ -98,7 +101,9 @@ def test_scores_are_those_of_each_posterior_on_its_test_pictures(done):
 
 def test_the_baseline_needs_no_fit_and_gains_nothing_over_itself(done):
     validation, _, _ = done
-    scores = score_held_out(validation, "saliency_baseline", jax.random.key(1)).scores
+    scores = score_held_out(
+        validation, FittedFolds.of(validation.fits, "saliency_baseline", 50), jax.random.key(1)
+    ).scores
     assert scores.draws == 1
     assert scores.mean_over_fixations()["gain_over_static_map_bits"] == pytest.approx(0, abs=1e-12)
 
@@ -106,7 +111,9 @@ def test_the_baseline_needs_no_fit_and_gains_nothing_over_itself(done):
 def test_simulated_paths_are_those_that_were_observed_in_all_but_their_places(done):
     validation, _, _ = done
     observed = observed_paths(validation)
-    sets = list(simulated_data_sets(validation, "local_saliency", 2, jax.random.key(2)))
+    sets = list(
+        simulated_data_sets(validation, FittedFolds.of(validation.fits, "local_saliency", 2), jax.random.key(2))
+    )
     for paths in sets:
         for name in ("observer", "picture", "trial", "length"):
             assert sorted(map(str, getattr(paths, name))) == sorted(map(str, getattr(observed, name)))
@@ -116,7 +123,7 @@ def test_simulated_paths_are_those_that_were_observed_in_all_but_their_places(do
 def test_draws_are_evenly_picked(done):
     posterior = done[0].fits.posterior("local_saliency", 1, "ann")
     every = posterior.samples.real.reshape(-1, 2)
-    some = posterior_vectors(posterior, 10)
+    some = Fitted.of(posterior, 10).vectors
     assert some.shape == (10, 2)
     assert all((every == vector).all(axis=1).any() for vector in some)
 

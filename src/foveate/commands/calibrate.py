@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foveate.commands.options import AsJson, Seed
 from foveate.commands.outputs import MODELS, chosen, finite, own_folder, progress, resumable, versions, write_json
 from foveate.errors import InputError
 
@@ -31,11 +32,11 @@ def calibrate(
         str, typer.Option(help=f"Samplers, with commas: {', '.join(SAMPLERS)}; or all.")
     ] = "importance,nuts",
     data_sets: Annotated[int, typer.Option(min=1, help="Simulated data sets for each model and sampler.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the data sets and the fits.")] = 1,
+    seed: Seed = 1,
     false_alarm: Annotated[
         float, typer.Option(min=1e-6, max=0.5, help="Probability that a sampler that is right fails.")
     ] = 0.01,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Calibrate, write ranks and figures, and print a table with the verdicts."""
     jobs = [

@@ -7,14 +7,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.commands.outputs import MODELS, chosen, finite, own_folder, progress, resumable, versions, write_json
+from foveate.commands.options import (
+    COMPARED,
+    AsJson,
+    Cells,
+    Compared,
+    Data,
+    Observers,
+    Predicting,
+    Results,
+    Scheduler,
+    Seed,
+    Workers,
+)
+from foveate.commands.outputs import chosen, finite, own_folder, progress, resumable, versions, write_json
 
 if TYPE_CHECKING:
     from foveate.evaluate.crossval import CrossValidation
     from foveate.experiments.study import Study
 
 SUMMARY, MADE_BY = "study.json", "foveate compare"
-KNOWN = ("saliency_baseline", *MODELS)
 HELP = (
     "Compare models on pictures that they have not seen: fit each to every observer without the pictures of a fold, "
     "score it on those, and rank. Ends in a folder with tables, figures and a page. Interrupt it as you like: the same "
@@ -25,31 +37,21 @@ EXAMPLE = "Example: foveate compare --data example --models fixed_choice,local_s
 
 
 def compare(
-    out: Annotated[Path, typer.Option(help="Folder for the results: a new one, or one to go on with.")],
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="The potsdam35 folder, or 'example' for the built-in example data; without it the folder that the "
-            "environment variable FOVEATE_POTSDAM35 names.",
-            metavar="FOLDER",
-            show_default=False,
-        ),
-    ] = None,
-    models: Annotated[str, typer.Option(help=f"Models, with commas: {', '.join(KNOWN)}; or all.")] = "all",
+    out: Results,
+    data: Data = None,
+    models: Compared = "all",
     priors: Annotated[str, typer.Option(help="weak or published.", metavar="NAME")] = "weak",
-    observers: Annotated[str, typer.Option(help="'all', or names with commas between; 1-6 is a range.")] = "all",
+    observers: Observers = "all",
     folds: Annotated[int, typer.Option(min=2, max=1000, help="Folds that the pictures are dealt into.")] = 5,
-    draws: Annotated[int, typer.Option(min=2, max=1000, help="Posterior draws that predict and simulate.")] = 50,
-    cells: Annotated[int, typer.Option(min=2, max=1024, help="Cells of a map along each side.")] = 64,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of folds, fits and simulations.")] = 1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; without it one per core.")] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.", metavar="ADDRESS")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of a table.")] = False,
+    draws: Predicting = 50,
+    cells: Cells = 64,
+    seed: Seed = 1,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: AsJson = False,
 ) -> None:
     """Fit what is missing, judge, write, print the ranking."""
-    names = chosen(models, KNOWN, "model")
+    names = chosen(models, COMPARED, "model")
     asked = {"data": data, "models": names, "priors": priors, "observers": observers, "folds": folds, "cells": cells}
 
     def work() -> dict[str, Any]:

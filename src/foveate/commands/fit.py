@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
+from foveate.commands.options import Cells, Data, Observers, Seed
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Dataset
@@ -27,16 +28,8 @@ def fit(
     model: Annotated[
         str, typer.Option(help="full, local_choice, fixed_choice or local_saliency.", metavar="NAME")
     ] = "full",
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="The potsdam35 folder, or 'example' for the built-in example data; without it the folder that the "
-            "environment variable FOVEATE_POTSDAM35 names.",
-            metavar="FOLDER",
-            show_default=False,
-        ),
-    ] = None,
-    observers: Annotated[str, typer.Option(help="'all', or names with commas between.", metavar="NAMES")] = "all",
+    data: Data = None,
+    observers: Observers = "all",
     priors: Annotated[
         str | None, typer.Option(help="weak (the default) or published.", metavar="NAME", show_default=False)
     ] = None,
@@ -46,8 +39,8 @@ def fit(
     ] = None,
     ordered: Annotated[bool, typer.Option("--ordered", help="Allow epsilon below xi only, on both axes.")] = False,
     sampler: Annotated[str, typer.Option(help="auto, importance, nuts, gibbs or smc.", metavar="NAME")] = "auto",
-    cells: Annotated[int, typer.Option(min=2, max=1024, help="Cells of a map along each side.")] = 64,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the fits.")] = 1,
+    cells: Cells = 64,
+    seed: Seed = 1,
     draws: Annotated[
         int | None,
         typer.Option(min=4, help="Draws kept of each chain or replicate; without it the sampler's own number."),

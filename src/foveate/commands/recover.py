@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from foveate.commands.interruption import interruptible
+from foveate.commands.options import AsJson, Seed
 from foveate.commands.outputs import MODELS, chosen, finite, own_folder, progress, resumable, versions, write_json
 from foveate.errors import InputError
 
@@ -39,8 +40,8 @@ def recover(
     models: Annotated[str, typer.Option(help=f"Models, with commas: {', '.join(MODELS)}; or all.")] = "all",
     sampler: Annotated[str, typer.Option(help=f"One of {', '.join(SAMPLERS)}.")] = "nuts",
     chains: Annotated[int, typer.Option(min=2, max=100, help="Chains, or replicates of importance sampling.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the data and the fits.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of a table.")] = False,
+    seed: Seed = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Recover, write posteriors, figures and a table, and print it."""
     names = chosen(models, MODELS, "model")

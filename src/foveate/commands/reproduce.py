@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.commands.compare import KNOWN, SUMMARY, closing_words, named_models, run_study
+from foveate.commands.compare import SUMMARY, closing_words, named_models, run_study
+from foveate.commands.options import (
+    COMPARED,
+    AsJson,
+    Compared,
+    Observers,
+    Potsdam35,
+    Predicting,
+    Results,
+    Scheduler,
+    Seed,
+    Workers,
+)
 from foveate.commands.outputs import chosen, finite, own_folder, progress, resumable, versions, write_json
 from foveate.errors import InputError
 
@@ -25,34 +37,25 @@ EXAMPLE = "Example: foveate reproduce --data potsdam35 --observers 1-6 --folds 1
 
 
 def reproduce(
-    out: Annotated[Path, typer.Option(help="Folder for the results: a new one, or one to go on with.")],
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="The potsdam35 folder; without it the one that the environment variable FOVEATE_POTSDAM35 names.",
-            metavar="FOLDER",
-            show_default=False,
-        ),
-    ] = None,
-    models: Annotated[str, typer.Option(help=f"Models, with commas: {', '.join(KNOWN)}; or all.")] = "all",
+    out: Results,
+    data: Potsdam35 = None,
+    models: Compared = "all",
     maps: Annotated[
         str, typer.Option(help="published, or leave-one-out: each observer's without their own fixations.")
     ] = "published",
     as_released: Annotated[
         bool, typer.Option("--as-released", help="Data and scores as in the released files, for the paper's Table 2.")
     ] = False,
-    observers: Annotated[str, typer.Option(help="'all', or numbers with commas between; 1-6 is a range.")] = "all",
+    observers: Observers = "all",
     folds: Annotated[str, typer.Option(help="'all', or numbers from 1 to 5 with commas between.")] = "all",
-    draws: Annotated[int, typer.Option(min=2, max=1000, help="Posterior draws that predict and simulate.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of fits and simulations.")] = 1,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; without it one per core.")] = None,
-    scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.", metavar="ADDRESS")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of a table.")] = False,
+    draws: Predicting = 50,
+    seed: Seed = 1,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: AsJson = False,
 ) -> None:
     """Fit what is missing, judge, write, print the ranking."""
-    names = chosen(models, KNOWN, "model")
+    names = chosen(models, COMPARED, "model")
     if maps not in MAPS:
         raise InputError(f"--maps {maps}: say {' or '.join(MAPS)}.")
     asked = {"data": data, "models": names, "maps": maps, "observers": observers, "folds": folds}

@@ -42,7 +42,7 @@ from foveate.model.history import Array, History, Picture
 from foveate.model.kernels import total
 from foveate.model.likelihood import log_normaliser
 from foveate.model.model import Model
-from foveate.model.packing import packed
+from foveate.model.packing import packed_with
 from foveate.model.steps import Steps
 from foveate.threads import on_all_cores
 
@@ -121,13 +121,8 @@ def score_as_released(
     steps, fixated = _released_steps(data, model.memory)
     path, step = np.nonzero(steps.real)
     places = np.concatenate([fixated[:, None], uniform_cells(len(fixated), steps.grid, key, repeats=repeats)], axis=1)
-    rows = packed(steps)
-    real = np.asarray(rows.real)
-    asked = np.zeros((*real.shape, places.shape[1]), dtype=np.int64)
-    asked[real] = places
-    filled = np.flatnonzero(real.any(axis=1)).tolist()
+    rows, asked, filled, kept = packed_with(steps, places)
     found = on_all_cores(partial(_row, model, rows, vectors, asked), filled)
-    kept = real[filled].reshape(-1)
     nss, auc, read = (np.concatenate(part, axis=1)[:, kept] for part in zip(*found, strict=True))
     picture, fixation = data.paths.picture[path].astype(np.int64), data.paths.fixation[path, step + 2]
     return ReleasedScores(observer, picture, fixation, nss, auc, read[..., 0], read[..., 1:])

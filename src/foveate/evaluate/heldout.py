@@ -7,21 +7,18 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from foveate.data.dataset import Dataset
 from foveate.data.joining import join_paths
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
-from foveate.errors import InputError
 from foveate.evaluate.baselines import centre_bias_maps
 from foveate.evaluate.crossval import CrossValidation
+from foveate.evaluate.fitted import FittedFolds
 from foveate.evaluate.predictions import DrawScores, MapScores, score_draws
 from foveate.evaluate.roc import Roc, pooled_predictive_roc, pooled_roc, shuffled_cells, uniform_cells
-from foveate.evaluate.scores import DRAWS, StepScores
-from foveate.evaluate.trials import thinned
-from foveate.inference.posterior import Posterior
-from foveate.model.model import Model
+from foveate.evaluate.scores import StepScores
 from foveate.model.steps import Steps
 
 REPEATS = 20  # negatives of every step for pooled AUCs: with thousands of steps their mean is good to 1e-3
@@ -43,12 +40,6 @@ class HeldOut:
     shuffled: Roc
     predictive_roc: Roc
     predictive_shuffled: Roc
-
-
-def posterior_vectors(posterior: Posterior, draws: int) -> Float[np.ndarray, "draw number"]:
-    """So many draws of a posterior, evenly picked, as vectors on the real line."""
-    vectors = posterior.samples.real.reshape(-1, len(posterior.model.labels))
-    return thinned(vectors, min(draws, len(vectors)))
 
 
 def all_paths(validation: CrossValidation) -> ScanPaths:
@@ -73,46 +64,28 @@ def centre_bias(validation: CrossValidation) -> SaliencyMaps:
 
 def score_held_out(
     validation: CrossValidation,
-    model: str,
+    fitted: FittedFolds,
     key: PRNGKeyArray,
     *,
-    draws: int = DRAWS,
     bias: SaliencyMaps | None = None,
     told: Told = lambda model, fold, observer: None,
 ) -> HeldOut:
-    """Scores of one model on the test pictures of the chosen folds; `bias` as `centre_bias` makes it.
-
-    A model without parameters (the Saliency Baseline) needs no fit.
-    """
-    if draws < 1:
-        raise InputError(f"draws = {draws}: give 1 or more.")
+    """Scores of one model on the test pictures of the chosen folds; `bias` as `centre_bias` makes it."""
     pool = all_paths(validation)
     parts, curves = [], []
     for fold in validation.chosen_folds:
         of_fold = []
         for observer in validation.data:
-            told(model, fold, observer)
-            data = validation.test(observer, fold)
-            fitted, vectors, converged = _draws(validation, model, fold, observer, draws)
-            steps = Steps.of(data, memory=fitted.memory, short="skip")
+            told(fitted.name, fold, observer)
+            data, part = validation.test(observer, fold), fitted.parts[fold, observer]
+            steps = Steps.of(data, memory=part.model.memory, short="skip")
             cells = _negatives(data, steps.count, pool, _key(key, fold, observer))
-            found = score_draws(fitted, steps, vectors, cells)
+            found = score_draws(part.model, steps, part.vectors, cells)
             of_fold.append(found)
             scores = StepScores.of(found, data, centre_bias=bias)
-            parts.append(scores if converged else replace(scores, unconverged=(observer,)))
+            parts.append(scores if part.converged else replace(scores, unconverged=(observer,)))
         curves.append(_curves(DrawScores.joined(of_fold)))
     return HeldOut(StepScores.joined(parts), *(_mean(list(kind)) for kind in zip(*curves, strict=True)))
-
-
-def _draws(
-    validation: CrossValidation, name: str, fold: int, observer: Any, draws: int
-) -> tuple[Model, Float[np.ndarray, "draw number"], bool]:
-    """The fitted model, draws of its parameters, and whether its fit converged."""
-    model = validation.models[name]
-    if not model.labels:
-        return model, np.zeros((1, 0)), True
-    posterior = validation.fits.posterior(name, fold, observer)
-    return posterior.model, posterior_vectors(posterior, draws), posterior.converged
 
 
 def _key(key: PRNGKeyArray, fold: int, observer: Any) -> PRNGKeyArray:

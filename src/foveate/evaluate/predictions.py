@@ -28,7 +28,7 @@ from foveate.model.likelihood import (
     target_log_weight,
 )
 from foveate.model.model import Model, mix
-from foveate.model.packing import packed
+from foveate.model.packing import packed_with
 from foveate.model.policies import Global, Local, Policy, nearest_centre, squared_beyond
 from foveate.model.scene import Scene
 from foveate.model.steps import Steps
@@ -111,16 +111,12 @@ def score_draws(
             f"Steps.of(data, memory={model.memory})."
         )
     vectors, cells = vectors_of(model, draws), check_cells(steps, cells)
-    rows = packed(steps)
-    real = np.asarray(rows.real)
-    asked = np.zeros((*real.shape, cells.shape[1]), dtype=np.int64)
-    asked[real] = cells
-    filled = np.flatnonzero(real.any(axis=1)).tolist()
+    rows, asked, filled, kept = packed_with(steps, cells)
     found = on_all_cores(partial(_row, model, rows, vectors, asked), filled)
 
     def scores(index: int, draws: int) -> MapScores:
         columns = zip(*(parts[index] for parts in found), strict=True)
-        steps_kept = (slice(None),) * draws + (real[filled].reshape(-1),)
+        steps_kept = (slice(None),) * draws + (kept,)
         return MapScores(*(np.concatenate(column, axis=draws)[steps_kept] for column in columns))
 
     return DrawScores(scores(0, 1), scores(1, 0))

@@ -12,9 +12,8 @@ from foveate.data.joining import join_paths
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
 from foveate.evaluate.crossval import CrossValidation
-from foveate.evaluate.heldout import posterior_vectors
+from foveate.evaluate.fitted import FittedFolds
 from foveate.model.model import DRAWN_FROM_MAP, Model
-from foveate.precision import double_precision
 from foveate.simulation.simulate import simulate
 
 
@@ -24,13 +23,13 @@ def observed_paths(validation: CrossValidation) -> ScanPaths:
     return join_paths(parts).at_least(DRAWN_FROM_MAP + 1)
 
 
-def simulated_data_sets(validation: CrossValidation, name: str, draws: int, key: PRNGKeyArray) -> Iterator[ScanPaths]:
-    """For each of so many draws the scan paths of all observers on the chosen folds' pictures.
+def simulated_data_sets(validation: CrossValidation, fitted: FittedFolds, key: PRNGKeyArray) -> Iterator[ScanPaths]:
+    """For each draw the scan paths of all observers on the chosen folds' pictures.
 
     Every path has the observer, picture and length of an observed one; its model was fitted without its picture.
     """
-    groups = [group for fold in validation.chosen_folds for group in _groups(validation, name, fold, draws)]
-    for draw, of_draw in enumerate(jax.random.split(key, draws)):
+    groups = [group for fold in validation.chosen_folds for group in _groups(validation, fitted, fold)]
+    for draw, of_draw in enumerate(jax.random.split(key, fitted.draws)):
         parts = [
             simulate(_models(models, draw), maps, paths, jax.random.fold_in(of_draw, number))
             for number, (models, maps, paths) in enumerate(groups)
@@ -39,7 +38,7 @@ def simulated_data_sets(validation: CrossValidation, name: str, draws: int, key:
 
 
 def _groups(
-    validation: CrossValidation, name: str, fold: int, draws: int
+    validation: CrossValidation, fitted: FittedFolds, fold: int
 ) -> list[tuple[dict[Any, list[Model]], SaliencyMaps, ScanPaths]]:
     """Observers of a fold who share their maps, with their models draw by draw: simulated together."""
     tests = {observer: validation.test(observer, fold) for observer in validation.data}
@@ -49,7 +48,7 @@ def _groups(
     found = []
     for observers in groups.values():
         paths = join_paths([tests[observer].paths for observer in observers]).at_least(DRAWN_FROM_MAP + 1)
-        models = {observer: _drawn(validation, name, fold, observer, draws) for observer in observers}
+        models = {observer: fitted.parts[fold, observer].models() for observer in observers}
         found.append((models, tests[observers[0]].maps.select(paths.pictures), paths))
     return found
 
@@ -57,15 +56,6 @@ def _groups(
 def _name_of_maps(data: Dataset) -> str:
     """Equal for equal maps."""
     return hashlib.sha256(repr(data.maps.pictures).encode() + data.maps.values.tobytes()).hexdigest()
-
-
-@double_precision
-def _drawn(validation: CrossValidation, name: str, fold: int, observer: Any, draws: int) -> list[Model]:
-    model = validation.models[name]
-    if not model.labels:
-        return [model]
-    posterior = validation.fits.posterior(name, fold, observer)
-    return [posterior.model.from_real(vector) for vector in posterior_vectors(posterior, draws)]
 
 
 def _models(models: dict[Any, list[Model]], draw: int) -> dict[Any, Model]:

@@ -16,7 +16,7 @@ from foveate.data.dataset import Dataset
 from foveate.data.readers.released import Released
 from foveate.errors import InputError, some_of
 from foveate.evaluate.as_released import FoldAverages, first_scored, score_as_released, table2
-from foveate.evaluate.heldout import posterior_vectors
+from foveate.evaluate.fitted import FittedFolds
 from foveate.execution.foldfits import FoldFits
 from foveate.experiments.study_files import markdown
 from foveate.model.catalogue import TITLES
@@ -52,19 +52,17 @@ def judge_as_released(fits: FoldFits, released: Released, draws: int, tell: Tell
     rows = []
     total, done = len(fits.models) * len(fits.folds) * len(fits.observers), 0
     for name, model in fits.models.items():
+        fitted = FittedFolds.of(fits, name, draws)
         for fold in fits.folds:
             test, scores = released.folds[fold - 1].test, []
             for observer in fits.observers:
                 tell(f"scores of {name}, fold {fold}, observer {observer}", done, total)
                 done += 1
-                vectors, converged = np.zeros((1, 0)), True
-                if model.labels:
-                    posterior = fits.posterior(name, fold, observer)
-                    vectors, converged = posterior_vectors(posterior, draws), posterior.converged
+                part = fitted.parts[fold, observer]
                 of_step = jax.random.fold_in(jax.random.fold_in(key, fold), observer)
-                scores.append(score_as_released(model, vectors, test, observer, of_step))
+                scores.append(score_as_released(model, part.vectors, test, observer, of_step))
                 means = {score: scores[-1].mean(score) for score in ("nss", "auc")}
-                rows.append({"model": name, "fold": fold, "observer": observer, "converged": converged} | means)
+                rows.append({"model": name, "fold": fold, "observer": observer, "converged": part.converged} | means)
             averages[name].append(FoldAverages.of(scores))
     return table2(averages), pd.DataFrame(rows)
 

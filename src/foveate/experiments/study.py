@@ -15,6 +15,7 @@ from foveate.data.scanpaths import ScanPaths
 from foveate.evaluate.compare import BestShares, Comparison, best_shares, compare
 from foveate.evaluate.crossval import CrossValidation
 from foveate.evaluate.distances import map_agreement
+from foveate.evaluate.fitted import FittedFolds
 from foveate.evaluate.fold_moments import FoldMoments
 from foveate.evaluate.heldout import HeldOut, all_maps, centre_bias, score_held_out
 from foveate.evaluate.saccades import spread_within_cells
@@ -94,11 +95,12 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
         done += 1
 
     bias = centre_bias(validation)
-    held_out = {
-        name: score_held_out(validation, name, for_scores, draws=draws, bias=bias, told=scored) for name in names
-    }
+    held_out, fits = {}, []
     saccades, kept, agreement, by_fold = {}, {}, {}, {}
     for name in names:
+        fitted = FittedFolds.of(validation.fits, name, draws)
+        fits += fitted.rows()
+        held_out[name] = score_held_out(validation, fitted, for_scores, bias=bias, told=scored)
         some: list[ScanPaths] = []
 
         def told(name: str = name) -> None:
@@ -107,7 +109,7 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
             done += 1
 
         moments = FoldMoments.of(validation)
-        saccades[name] = _saccades(validation, name, draws, for_simulation, some, moments, told)
+        saccades[name] = _saccades(validation, fitted, for_simulation, some, moments, told)
         by_fold[name] = moments.agreement()
         kept[name] = some
         agreement[name] = map_agreement(some, all_maps(validation))
@@ -124,14 +126,13 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
         kept,
         agreement,
         by_fold,
-        fit_table(validation),
+        pd.DataFrame(fits),
     )
 
 
 def _saccades(
     validation: CrossValidation,
-    name: str,
-    draws: int,
+    fitted: FittedFolds,
     key: PRNGKeyArray,
     kept: list[ScanPaths],
     moments: FoldMoments,
@@ -142,8 +143,8 @@ def _saccades(
     for_paths, for_places = jax.random.split(key)
 
     def spread():
-        data_sets = simulated_data_sets(validation, name, draws, for_paths)
-        for paths, place in zip(data_sets, jax.random.split(for_places, draws), strict=True):
+        data_sets = simulated_data_sets(validation, fitted, for_paths)
+        for paths, place in zip(data_sets, jax.random.split(for_places, fitted.draws), strict=True):
             told()
             if len(kept) < KEPT_DATA_SETS:
                 kept.append(paths)
@@ -162,32 +163,3 @@ def _bits(held_out: Mapping[str, HeldOut]) -> pd.DataFrame:
         parts.append(pd.DataFrame({**{it: found.scores.labels[it] for it in LABELS}, "value": nats / NATS_PER_BIT}))
         parts[-1].insert(0, "model", name)
     return pd.concat(parts, ignore_index=True)
-
-
-def fit_table(validation: CrossValidation) -> pd.DataFrame:
-    """A row for every fit: how it converged, its evidence, how long it took."""
-    rows = []
-    for name, model in validation.models.items():
-        if not model.labels:
-            continue
-        for fold in validation.chosen_folds:
-            store = validation.fits.store(name, fold)
-            for observer in validation.data:
-                posterior = store.load(observer)
-                found, evidence = posterior.diagnosis, posterior.samples.log_evidence_nats or (np.nan, np.nan)
-                rows.append(
-                    {
-                        "model": name,
-                        "fold": fold,
-                        "observer": observer,
-                        "converged": posterior.converged,
-                        "sampler": posterior.samples.sampler,
-                        "max_rhat": found.max_rhat,
-                        "min_ess": found.min_ess,
-                        "log_evidence_nats": evidence[0],
-                        "standard_error_nats": evidence[1],
-                        "seconds": posterior.provenance["seconds"],
-                    }
-                    | dict(zip(posterior.labels, posterior.numbers.mean(axis=(0, 1)).tolist(), strict=True))
-                )
-    return pd.DataFrame(rows)

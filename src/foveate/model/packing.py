@@ -8,6 +8,7 @@ to the last bit.
 
 import jax
 import numpy as np
+from jaxtyping import Bool, Int
 
 from foveate.model.steps import Steps
 
@@ -44,3 +45,15 @@ def packed(steps: Steps) -> Steps:
         table=None,
         grid=steps.grid,
     )
+
+
+def packed_with(
+    steps: Steps, values: Int[np.ndarray, "step value"]
+) -> tuple[Steps, Int[np.ndarray, "row place value"], list[int], Bool[np.ndarray, " place"]]:
+    """(rows, the steps' values in their places, the rows that hold a step, which places of those rows are steps)."""
+    rows = packed(steps)
+    real = np.asarray(rows.real)
+    placed = np.zeros((*real.shape, values.shape[1]), dtype=np.int64)
+    placed[real] = values
+    filled = np.flatnonzero(real.any(axis=1)).tolist()
+    return rows, placed, filled, real[filled].reshape(-1)
