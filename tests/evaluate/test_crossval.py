@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
 from foveate.errors import InputError
+from foveate.evaluate.ceiling import GOLD, gold_standard, shares_of_gold
 from foveate.evaluate.crossval import CrossValidation
 from foveate.evaluate.fitted import Fitted, FittedFolds
 from foveate.evaluate.folds import Folds, random_folds
@@ -23,9 +25,13 @@ OBSERVERS = ("ann", "ben")
 MODELS = {name: named_model(name) for name in ("saliency_baseline", "local_saliency")}
 
 
-def small_data() -> Dataset:
-    data = example_data().data.select(observers=list(OBSERVERS))
+def everyone() -> Dataset:
+    data = example_data().data
     return Dataset(data.paths, data.maps.resample(Grid(16, 16, data.maps.grid.extent)))
+
+
+def small_data() -> Dataset:
+    return everyone().select(observers=list(OBSERVERS))
 
 
 def folds_of(data: Dataset) -> Folds:
@@ -136,3 +142,60 @@ def test_mistakes_are_named(tmp_path):
         CrossValidation.of(tmp_path, MODELS, data, folds_of(data), chosen_folds=(1, 3))
     with pytest.raises(InputError, match="the data of observer 'ben' are of ann"):
         CrossValidation.of(tmp_path, MODELS, {"ben": data.select(observers=["ann"])}, folds_of(data))
+
+
+def test_the_gold_standard_is_where_everybody_else_looked():
+    data = small_data()
+    validation = CrossValidation.of("unused", MODELS, data, folds_of(data), chosen_folds=(2,), pool=everyone().paths)
+    found = gold_standard(validation)
+    test = validation.test("ben", 2)
+    rows = found.scores.labels["observer"] == "ben"
+    expected = []
+    for path in test.paths:
+        others = [it for it in everyone().paths if it.picture == path.picture and it.observer != "ben"]
+        x, y = (np.concatenate([getattr(it, name) for it in others]) for name in ("x_deg", "y_deg"))
+        expected += gold_nats(x, y, path.x_deg[2:], path.y_deg[2:], data.maps.grid, found.bandwidth_deg)
+    assert found.scores.predictive["log_probability_nats"][rows] == pytest.approx(np.array(expected), rel=1e-9)
+
+
+def gold_nats(x, y, at_x, at_y, grid: Grid, bandwidth_deg: float) -> list[float]:
+    """Log density at some places of the smoothed fixations, by its definition, cell by cell."""
+    rows, columns = grid.row_centres_deg, grid.column_centres_deg
+    values = np.zeros(grid.shape)
+    for i in range(grid.rows):
+        for j in range(grid.columns):
+            spread = np.exp(
+                -((rows[:, None] - rows[i]) ** 2 + (columns[None, :] - columns[j]) ** 2) / (2 * bandwidth_deg**2)
+            )
+            at = grid.cell_of(y, x)
+            values[i, j] = spread[at].sum() / spread.sum()
+    values = 0.99 * values / values.sum() + 0.01 / grid.cells
+    return np.log(values[grid.cell_of(at_y, at_x)]).tolist()
+
+
+def test_a_share_of_the_gold_standard_is_the_ratio_of_means():
+    rng = np.random.default_rng(3)
+    steps = pd.DataFrame(
+        [(who, picture, number) for who in range(8) for picture in range(6) for number in range(3, 12)],
+        columns=["observer", "picture", "fixation"],
+    )
+    gold = 1 + rng.normal(size=8)[steps["observer"]] * 0.1 + rng.normal(size=6)[steps["picture"]] * 0.2
+    noise = rng.normal(size=(2, len(steps)))
+    table = pd.concat(
+        [
+            steps.assign(model=GOLD, value=gold + 0.5 * noise[0]),
+            steps.assign(model="twice", value=2 * (gold + 0.5 * noise[0])),
+            steps.assign(model="less", value=0.8 * gold + 0.5 * noise[1]),
+        ]
+    )
+    found = shares_of_gold(table).set_index("model")
+    assert found.loc["twice", ["share", "low", "high"]].to_numpy() == pytest.approx(2)  # always twice: no error at all
+    means = table.groupby("model")["value"].mean()
+    assert found.loc["less", "share"] == pytest.approx(means["less"] / means[GOLD])
+    assert found.loc["less", "low"] < 0.8 < found.loc["less", "high"]
+    # The error of the ratio against resampled observers (pictures are few and hardly matter to a ratio).
+    each = table.groupby(["model", "observer"])["value"].sum().unstack("model")
+    some = [each.iloc[rng.integers(0, 8, 8)].sum() for _ in range(2000)]
+    spread = np.std([it["less"] / it[GOLD] for it in some])
+    width = (found.loc["less", "high"] - found.loc["less", "low"]) / 2
+    assert 1.0 < width / spread < 4.0

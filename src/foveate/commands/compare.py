@@ -1,7 +1,7 @@
 """`foveate compare`: models cross-validated on held-out pictures and ranked; resumes where it stopped."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +24,7 @@ from foveate.commands.outputs import chosen, finite, own_folder, progress, resum
 
 if TYPE_CHECKING:
     from foveate.evaluate.crossval import CrossValidation
+    from foveate.experiments.recovery import Recovery
     from foveate.experiments.study import Study
 
 SUMMARY, MADE_BY = "study.json", "foveate compare"
@@ -62,7 +63,7 @@ def compare(
         whole = read(data, cells)
         some = whole.select(observers=chosen_observers(whole, observers))
         dealt = random_folds(some.paths.pictures, folds, seed)
-        validation = CrossValidation.of(out, named_models(names, priors), some, dealt, seed=seed)
+        validation = CrossValidation.of(out, named_models(names, priors), some, dealt, pool=whole.paths, seed=seed)
         return run_study(out, validation, draws, workers, scheduler, MADE_BY, asked)
 
     summary = resumable(out, work)
@@ -84,10 +85,12 @@ def run_study(
     scheduler: str | None,
     made_by: str,
     asked: Mapping[str, Any],
-    *,
-    beside_paper: bool = False,
+    recovered: "Callable[[], Recovery] | None" = None,
 ) -> dict[str, Any]:
-    """Fit, judge and write a cross-validation with progress; the summary that was written."""
+    """Fit, judge and write a cross-validation with progress; the summary that was written.
+
+    With `recovered` the paper's own tables and its recovery experiment are written, too.
+    """
     from foveate.execution.cache import keep_compiled
     from foveate.execution.places import place_for
     from foveate.experiments.study_files import write_study
@@ -105,7 +108,7 @@ def run_study(
         validation.fits.fit(place, fitted)
         study = _judged(validation, draws, tell)
         tell("tables and figures", 0.99, 1.0)
-        about = write_study(study, out, beside_paper=beside_paper)
+        about = write_study(study, out, recovered() if recovered is not None else None)
     summary = {"made_by": made_by, "asked": dict(asked), "finished": True, "versions": versions()} | about
     write_json(out / SUMMARY, summary)
     return finite(summary)

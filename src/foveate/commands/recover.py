@@ -82,7 +82,7 @@ def _run(out: Path, names: list[str], maps: "SaliencyMaps", asked: dict[str, Any
     import jax
 
     from foveate.execution.cache import keep_compiled
-    from foveate.experiments.recovery import recover
+    from foveate.experiments.recovery import recover_once
 
     keep_compiled()
     key, found = jax.random.key(asked["seed"]), []
@@ -98,26 +98,11 @@ def _run(out: Path, names: list[str], maps: "SaliencyMaps", asked: dict[str, Any
                 tell(f"{name}, {at.stage} {at.done} of {at.total}", number + 0.97 * furthest, len(names))
 
             tell(f"{name}, simulating", number, len(names))
-            recovery = _kept(out / f"{name}.nc", name, maps, key)
-            if recovery is None:
-                recovery = recover(name, maps, key, sampler=sampler, chains=asked["chains"], report=told)
-                recovery.posterior.save(out / f"{name}.nc")
+            chosen = {"sampler": sampler, "chains": asked["chains"], "report": told}
+            recovery = recover_once(out / f"{name}.nc", name, maps, key, **chosen)
             _write(out, recovery)
             found.append(recovery)
     return found
-
-
-def _kept(file: Path, name: str, maps: "SaliencyMaps", key: Any) -> "Recovery | None":
-    """The recovery whose posterior is in the file; one of other data is refused."""
-    if not file.exists():
-        return None
-    from foveate.experiments.recovery import Recovery, recovery_data, recovery_model, split_key
-    from foveate.inference.posterior import Posterior
-
-    posterior, truth = Posterior.load(file), recovery_model(name)
-    if posterior.provenance["data"] != recovery_data(truth, maps, split_key(key)[0]).fingerprint():
-        raise InputError(f"{file} was fitted to other data than these: give another folder, or delete it.")
-    return Recovery(truth, posterior)
 
 
 def _maps(source: str) -> "SaliencyMaps":

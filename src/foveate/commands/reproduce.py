@@ -24,8 +24,9 @@ from foveate.errors import InputError
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Dataset
+    from foveate.experiments.recovery import Recovery
 
-MADE_BY = "foveate reproduce"
+MADE_BY, RECOVERY = "foveate reproduce", "recovery.nc"
 MAPS = ("published", "leave-one-out")
 HELP = (
     "Re-do the paper on potsdam35: five folds over pictures, four models and the baseline under the published priors, "
@@ -67,10 +68,13 @@ def reproduce(
         return
 
     def work() -> dict[str, Any]:
+        import jax
+
         from foveate.commands.reading import chosen_observers
         from foveate.data.readers.potsdam35 import read_potsdam35
         from foveate.evaluate.crossval import CrossValidation
         from foveate.evaluate.folds import potsdam35_folds
+        from foveate.experiments.recovery import recover_once
 
         whole = read_potsdam35(data)
         who = chosen_observers(whole, observers)
@@ -78,9 +82,14 @@ def reproduce(
         which = _numbers(folds, len(dealt))
         each = _each(whole, who, maps)
         validation = CrossValidation.of(
-            out, named_models(names, "published"), each, dealt, chosen_folds=which, seed=seed
+            out, named_models(names, "published"), each, dealt, chosen_folds=which, pool=whole.paths, seed=seed
         )
-        return run_study(out, validation, draws, workers, scheduler, MADE_BY, asked, beside_paper=True)
+
+        def recovered() -> "Recovery":
+            settings = {"sampler": "importance"}
+            return recover_once(out / RECOVERY, "full", whole.maps, jax.random.key(seed), **settings)
+
+        return run_study(out, validation, draws, workers, scheduler, MADE_BY, asked, recovered)
 
     summary = resumable(out, work)
     print(json.dumps(summary) if as_json else closing_words(out, summary))

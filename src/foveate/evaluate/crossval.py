@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from foveate.data.dataset import Dataset
+from foveate.data.joining import join_paths
+from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, some_of
 from foveate.evaluate.folds import Folds
 from foveate.execution.foldfits import FoldFits
@@ -17,12 +19,15 @@ class CrossValidation:
     """Whose data are predicted, in which folds, by which models' `fits`.
 
     `data` has a data set for each observer, since their maps may differ (leave-one-observer-out). What a fit sees is
-    the observer's paths on the training pictures and the maps of those, nothing else.
+    the observer's paths on the training pictures and the maps of those, nothing else. `pool` has the scan paths of
+    everybody, also of observers who are not predicted: what scores compare with is made from them (centre bias,
+    shuffled negatives, gold standard).
     """
 
     data: Mapping[Any, Dataset]
     folds: Folds
     fits: FoldFits
+    pool: ScanPaths
 
     @classmethod
     def of(
@@ -33,9 +38,10 @@ class CrossValidation:
         folds: Folds,
         *,
         chosen_folds: tuple[int, ...] | None = None,
+        pool: ScanPaths | None = None,
         seed: int = 1,
     ) -> "CrossValidation":
-        """For all observers of a data set, or for each observer's own."""
+        """For all observers of a data set, or for each observer's own; without a `pool`, those observers are all."""
         if not models:
             raise InputError("no model given: name at least one.")
         each = (
@@ -55,7 +61,7 @@ class CrossValidation:
             return split(each[observer], folds, fold)[0]
 
         fits = FoldFits(Path(folder), dict(models), tuple(each), which, seed, training)
-        return cls(each, folds, fits)
+        return cls(each, folds, fits, join_paths([own.paths for own in each.values()]) if pool is None else pool)
 
     @property
     def models(self) -> Mapping[str, Model]:

@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from foveate.data.dataset import Dataset
-from foveate.data.joining import join_paths
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
 from foveate.evaluate.baselines import centre_bias_maps
@@ -42,11 +41,6 @@ class HeldOut:
     predictive_shuffled: Roc
 
 
-def all_paths(validation: CrossValidation) -> ScanPaths:
-    """The scan paths of all observers together."""
-    return join_paths([own.paths for own in validation.data.values()])
-
-
 def all_maps(validation: CrossValidation) -> SaliencyMaps:
     """A map of every picture: that of the first observer who saw it, where maps differ between observers."""
     found = {}
@@ -59,7 +53,7 @@ def all_maps(validation: CrossValidation) -> SaliencyMaps:
 def centre_bias(validation: CrossValidation) -> SaliencyMaps:
     """For each picture the density of everybody's fixations on the others."""
     grid = next(iter(validation.data.values())).maps.grid
-    return centre_bias_maps(all_paths(validation), grid)
+    return centre_bias_maps(validation.pool, grid)
 
 
 def score_held_out(
@@ -71,7 +65,6 @@ def score_held_out(
     told: Told = lambda model, fold, observer: None,
 ) -> HeldOut:
     """Scores of one model on the test pictures of the chosen folds; `bias` as `centre_bias` makes it."""
-    pool = all_paths(validation)
     parts, curves = [], []
     for fold in validation.chosen_folds:
         of_fold = []
@@ -79,7 +72,7 @@ def score_held_out(
             told(fitted.name, fold, observer)
             data, part = validation.test(observer, fold), fitted.parts[fold, observer]
             steps = Steps.of(data, memory=part.model.memory, short="skip")
-            cells = _negatives(data, steps.count, pool, _key(key, fold, observer))
+            cells = _negatives(data, steps.count, validation.pool, _key(key, fold, observer))
             found = score_draws(part.model, steps, part.vectors, cells)
             of_fold.append(found)
             scores = StepScores.of(found, data, centre_bias=bias)

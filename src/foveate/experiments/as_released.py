@@ -18,7 +18,7 @@ from foveate.errors import InputError, some_of
 from foveate.evaluate.as_released import FoldAverages, first_scored, score_as_released, table2
 from foveate.evaluate.fitted import FittedFolds
 from foveate.execution.foldfits import FoldFits
-from foveate.experiments.study_files import markdown
+from foveate.experiments.study_page import markdown
 from foveate.model.catalogue import TITLES
 from foveate.model.model import Model
 

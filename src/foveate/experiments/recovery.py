@@ -5,6 +5,7 @@ for the full model, and of the released configurations for its rivals, in px^2 o
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import jax
@@ -159,6 +160,18 @@ def recover(
     else:
         chosen |= {"chains": chains, "starts": far_apart(Target.of(truth, data), for_starts, chains)}
     posterior = fit(truth, data, for_fit, sampler=sampler, threads=threads, report=report, **chosen)
+    return Recovery(truth, posterior)
+
+
+def recover_once(file: Path, name: str, maps: SaliencyMaps, key: PRNGKeyArray, **settings: Any) -> Recovery:
+    """As `recover`, the posterior kept in a file; one that is there is not fitted again, nor taken if of other data."""
+    if not file.exists():
+        found = recover(name, maps, key, **settings)
+        found.posterior.save(file)
+        return found
+    posterior, truth = Posterior.load(file), recovery_model(name)
+    if posterior.provenance["data"] != recovery_data(truth, maps, split_key(key)[0]).fingerprint():
+        raise InputError(f"{file} was fitted to other data than these: give another folder, or delete it.")
     return Recovery(truth, posterior)
 
 

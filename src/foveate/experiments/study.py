@@ -12,6 +12,7 @@ import pandas as pd
 from jaxtyping import PRNGKeyArray
 
 from foveate.data.scanpaths import ScanPaths
+from foveate.evaluate.ceiling import GOLD, GoldStandard, gold_standard, seen_by_one, shares_of_gold
 from foveate.evaluate.compare import BestShares, Comparison, best_shares, compare
 from foveate.evaluate.crossval import CrossValidation
 from foveate.evaluate.distances import map_agreement
@@ -19,7 +20,7 @@ from foveate.evaluate.fitted import FittedFolds
 from foveate.evaluate.fold_moments import FoldMoments
 from foveate.evaluate.heldout import HeldOut, all_maps, centre_bias, score_held_out
 from foveate.evaluate.saccades import spread_within_cells
-from foveate.evaluate.scores import DRAWS, LABELS, NATS_PER_BIT
+from foveate.evaluate.scores import DRAWS, LABELS, NATS_PER_BIT, StepScores
 from foveate.evaluate.simulated import observed_paths, simulated_data_sets
 from foveate.evaluate.statistics import SaccadeComparison, compare_saccades
 from foveate.evaluate.weights import Stacking, stacking
@@ -45,6 +46,7 @@ class Study:
     simulated: Mapping[str, list[ScanPaths]]  # some of the simulated data sets
     maps: Mapping[str, pd.DataFrame]  # how densities of simulated fixations compare with the pictures' maps
     agreement_by_fold: Mapping[str, pd.DataFrame]  # both R^2 of the observers' amplitudes, a row for each fold
+    gold: GoldStandard | None  # None where a picture was seen by a single observer
     fits: pd.DataFrame  # a row for every fit: convergence, evidence
 
     @property
@@ -76,6 +78,13 @@ class Study:
     def saccade_table(self) -> pd.DataFrame:
         """For each model every statistic of its saccades, observed and simulated."""
         return pd.concat({name: it.table() for name, it in self.saccades.items()}, names=["model"]).reset_index()
+
+    def ceiling(self) -> pd.DataFrame | None:
+        """For each model which share of the gold standard's gain it reaches; None where there is no gold standard."""
+        if self.gold is None:
+            return None
+        scores = {name: found.scores for name, found in self.held_out.items()}
+        return shares_of_gold(bits_of(scores | {GOLD: self.gold.scores}))
 
     def agreement_table(self) -> pd.DataFrame:
         """For each model both R^2 of the observers' mean and standard deviation of amplitude."""
@@ -113,7 +122,7 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
         by_fold[name] = moments.agreement()
         kept[name] = some
         agreement[name] = map_agreement(some, all_maps(validation))
-    tables = _bits(held_out)
+    tables = bits_of({name: found.scores for name, found in held_out.items()})
     several = len(names) > 1
     return Study(
         validation,
@@ -126,6 +135,7 @@ def judge(validation: CrossValidation, *, draws: int = DRAWS, tell: Tell = lambd
         kept,
         agreement,
         by_fold,
+        gold_standard(validation) if not seen_by_one(validation.pool) else None,
         pd.DataFrame(fits),
     )
 
@@ -155,11 +165,11 @@ def _saccades(
     return compare_saccades(observed_paths(validation), spread())
 
 
-def _bits(held_out: Mapping[str, HeldOut]) -> pd.DataFrame:
+def bits_of(scores: Mapping[str, StepScores]) -> pd.DataFrame:
     """The score that models are compared by, step by step, in the form that comparisons take."""
     parts = []
-    for name, found in held_out.items():
-        nats = found.scores.predictive["log_probability_nats"] - found.scores.baseline_nats["uniform"]
-        parts.append(pd.DataFrame({**{it: found.scores.labels[it] for it in LABELS}, "value": nats / NATS_PER_BIT}))
+    for name, found in scores.items():
+        nats = found.predictive["log_probability_nats"] - found.baseline_nats["uniform"]
+        parts.append(pd.DataFrame({**{it: found.labels[it] for it in LABELS}, "value": nats / NATS_PER_BIT}))
         parts[-1].insert(0, "model", name)
     return pd.concat(parts, ignore_index=True)

@@ -13,7 +13,7 @@ from foveate.data.joining import join_paths
 from foveate.data.scanpaths import ScanPath, ScanPaths
 from foveate.evaluate.compare import compare
 from foveate.evaluate.distances import map_agreement
-from foveate.evaluate.heldout import all_maps, all_paths
+from foveate.evaluate.heldout import all_maps
 from foveate.evaluate.simulated import observed_paths
 from foveate.experiments.study import GAIN, Study
 from foveate.figures.contours import recovered_maps
@@ -76,7 +76,7 @@ def _own_maps(study: Study, path: ScanPath):
 
 
 def _data(study: Study) -> Figure:
-    everyone, paths, maps = all_paths(study.validation), _shown(study)[1], all_maps(study.validation)
+    everyone, paths, maps = study.validation.pool, _shown(study)[1], all_maps(study.validation)
     density = density_maps(everyone, maps.grid, BANDWIDTH_DEG)
     return data_and_density(paths[0], everyone, maps, density)
 

@@ -49,7 +49,7 @@ def packed(steps: Steps) -> Steps:
 
 def packed_with(
     steps: Steps, values: Int[np.ndarray, "step value"]
-) -> tuple[Steps, Int[np.ndarray, "row place value"], list[int], Bool[np.ndarray, " place"]]:
+) -> tuple[Steps, Int[np.ndarray, "row place value"], list[int], Bool[np.ndarray, " slot"]]:
     """(rows, the steps' values in their places, the rows that hold a step, which places of those rows are steps)."""
     rows = packed(steps)
     real = np.asarray(rows.real)
