@@ -47,6 +47,7 @@ test-lowest:
 
 bench: install
 	$(BIN)/python benchmarks/likelihood.py
+	@test -z "$$FOVEATE_POTSDAM35" || $(BIN)/python benchmarks/sampling.py
 
 clean:
 	rm -rf $(VENV) demo build
