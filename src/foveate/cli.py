@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from foveate.commands import calibrate, compare, demo, diagnose, fit, recover, reproduce
+from foveate.commands import calibrate, compare, confuse, contrast, demo, diagnose, fit, recover, reliability, reproduce
 from foveate.commands.messages import INTERRUPTED, MISTAKE, say
 from foveate.errors import InputError
 
@@ -67,8 +67,11 @@ for module, command in (
     (fit, fit.fit),
     (diagnose, diagnose.diagnose),
     (compare, compare.compare),
+    (confuse, confuse.confuse),
+    (contrast, contrast.contrast),
     (reproduce, reproduce.reproduce),
     (recover, recover.recover),
     (calibrate, calibrate.calibrate),
+    (reliability, reliability.reliability),
 ):
     app.command(help=module.HELP, short_help=module.SHORT_HELP, epilog=module.EXAMPLE)(command)
