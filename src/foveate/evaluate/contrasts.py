@@ -1,0 +1,313 @@
+"""Do two groups of observers differ? The difference of their means in every parameter, with all of its uncertainty.
+
+Parameters are taken on the real line of their priors, where means make sense: for a positive parameter that is its
+logarithm, so a difference of means is the logarithm of a ratio (of geometric means); for a probability it is that of an
+odds ratio; for the others the difference itself.
+
+A group's mean is uncertain in two ways. Each observer's parameters are known up to their posterior, and the observers
+are a sample of those that there might be. A draw of the mean that is behind a group of n observers is
+
+    mean of one draw from each observer's posterior  +  tau / sqrt(n) times a draw of Student's t with n - 1 degrees,
+
+with tau^2 the variance between observers: that of their posterior means, less the mean of their posterior variances,
+which it holds as well (zero if that is negative). Draws of a difference are differences of such draws.
+
+Why not random weights of observers (Bayesian bootstrap) on draws of their posteriors: such intervals know nothing of t,
+and hold the posteriors' variance three times. In simulations (3 to 18 observers a group, normal, skewed or of two
+kinds, with posteriors from sharp to twice as wide as the spread between observers) intervals of 95 % from such weights
+held the true difference in 73 to 100 % of cases, those from here in 94 to 99 %.
+
+Means are those of the fits: priors that pull every observer to one place pull groups together as well.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, PRNGKeyArray
+from scipy import stats
+
+from foveate.errors import InputError, some_of
+from foveate.inference.draws import generator
+from foveate.inference.posterior import Posterior
+from foveate.model.description import describe, same_structure
+from foveate.model.model import Model
+from foveate.model.priors import Beta, Normal, PositivePrior
+from foveate.precision import check_key
+
+DRAWS = 20_000  # of every difference: enough for the ends of intervals in which a few dozen hold together
+
+# What a difference on the real line means, by the kind of the parameter's prior.
+LOG_RATIO, LOG_ODDS, PLAIN, OTHER = "log ratio", "log odds ratio", "difference", "difference on the prior's real line"
+SCALES = ((PositivePrior, LOG_RATIO), (Beta, LOG_ODDS), (Normal, PLAIN))
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Every parameter's difference between every two groups.
+
+    `table` has a row for each pair of groups and each number: `difference` (first - second, the median of its draws on
+    the real line) with `low` and `high`, and `low_all` and `high_all` (wider, so that all rows hold together with that
+    probability); `probability_above_zero`; `standardised`, the difference in units of `sd_between`, the standard
+    deviation between observers' posterior means (within groups, pooled; if paired, of the persons' differences);
+    `ratio` with its interval where the difference is a logarithm; and for comparison Welch's t-test on posterior means
+    (if paired, the paired one). `observers` has each one's posterior mean and standard deviation on the real line.
+    """
+
+    table: pd.DataFrame
+    observers: pd.DataFrame
+    groups: tuple  # in the order in which they were given
+    paired: bool
+    level: float
+    unconverged: tuple  # observers whose fit had problems; they are in all numbers
+
+    @property
+    def together(self) -> str:
+        """What is to be kept in mind where there is more than one difference, in a sentence; empty if there is one."""
+        if len(self.table) == 1:
+            return ""
+        return (
+            f"There are {len(self.table)} differences: of those that are not there, one in {1 / (1 - self.level):.0f} "
+            f"has an interval without zero by chance; the intervals 'all' hold together with {self.level:.0%}."
+        )
+
+
+def contrast_groups(
+    posteriors: Mapping[Any, Posterior],
+    groups: Mapping[Any, Any],
+    key: PRNGKeyArray,
+    *,
+    level: float = 0.95,
+    draws: int = DRAWS,
+) -> Contrasts:
+    """Differences between groups of different observers: `groups` says whose group is which, and whom to use."""
+    check_groups(groups)
+    sample = _Sample.of(posteriors, groups, key, level, draws)
+    rows = []
+    for pair in sample.pairs:
+        mine, theirs = ([observer for observer, it in groups.items() if it == group] for group in pair)
+        mean, their_mean = (
+            _mean_draws(sample.drawn(some), sample.centres(some), sample.variances(some), sample.rng)
+            for some in (mine, theirs)
+        )
+        test = stats.ttest_ind(sample.centres(mine), sample.centres(theirs), equal_var=False)
+        sd = _pooled_sd(sample.centres(mine), sample.centres(theirs))
+        rows += sample.rows(pair, mean - their_mean, test, sd, (len(mine), len(theirs)))
+    return sample.contrasts(rows, groups, None, "Welch's t")
+
+
+def contrast_conditions(
+    posteriors: Mapping[Any, Posterior],
+    groups: Mapping[Any, Any],
+    persons: Mapping[Any, Any],
+    key: PRNGKeyArray,
+    *,
+    level: float = 0.95,
+    draws: int = DRAWS,
+) -> Contrasts:
+    """Differences within persons: every person is there once in every group, as an 'observer' of that condition."""
+    observer_of = check_conditions(groups, persons)
+    sample = _Sample.of(posteriors, groups, key, level, draws)
+    everybody = list(dict.fromkeys(person for person, _ in observer_of))
+    rows = []
+    for pair in sample.pairs:
+        mine, theirs = ([observer_of[person, group] for person in everybody] for group in pair)
+        drawn = sample.drawn(mine) - sample.drawn(theirs)
+        centres = sample.centres(mine) - sample.centres(theirs)
+        means = _mean_draws(drawn, centres, sample.variances(mine) + sample.variances(theirs), sample.rng)
+        test = stats.ttest_rel(sample.centres(mine), sample.centres(theirs))
+        rows += sample.rows(pair, means, test, centres.std(axis=0, ddof=1), (len(everybody), len(everybody)))
+    return sample.contrasts(rows, groups, persons, "paired t")
+
+
+def _mean_draws(
+    drawn: Float[np.ndarray, "member draw number"],
+    centres: Float[np.ndarray, "member number"],
+    variances: Float[np.ndarray, "member number"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "draw number"]:
+    """Draws of the mean of all there might be, of which the members are a sample; see the top of this file."""
+    between = np.maximum(centres.var(axis=0, ddof=1) - variances.mean(axis=0), 0.0)
+    chance = rng.standard_t(len(drawn) - 1, size=drawn.shape[1:])
+    return drawn.mean(axis=0) + np.sqrt(between / len(drawn)) * chance
+
+
+def _pooled_sd(*samples: Float[np.ndarray, "_ number"]) -> Float[np.ndarray, " number"]:
+    squares = sum((len(it) - 1) * it.var(axis=0, ddof=1) for it in samples)
+    return np.sqrt(squares / sum(len(it) - 1 for it in samples))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """The posteriors of all observers on the real line, and what rows of the table need."""
+
+    model: Model
+    real: Mapping[Any, Float[np.ndarray, "its_draw number"]]
+    pairs: tuple[tuple[Any, Any], ...]  # of groups
+    unconverged: tuple
+    rng: np.random.Generator
+    level: float
+    draws: int
+
+    @classmethod
+    def of(
+        cls,
+        posteriors: Mapping[Any, Posterior],
+        groups: Mapping[Any, Any],
+        key: PRNGKeyArray,
+        level: float,
+        draws: int,
+    ) -> "_Sample":
+        check_key(key)
+        if not 0 < level < 1:
+            raise InputError(f"level = {level}: the probability of an interval lies between 0 and 1, such as 0.95.")
+        if draws < 100:
+            raise InputError(f"draws = {draws}: an interval needs at least 100.")
+        missing = [observer for observer in groups if observer not in posteriors]
+        if missing:
+            raise InputError(
+                f"observer {some_of(missing)} has a group but no fit; there are fits of "
+                f"{some_of(list(posteriors), 10)}."
+            )
+        chosen = {observer: posteriors[observer] for observer in groups}
+        model = next(iter(chosen.values())).model
+        for observer, posterior in chosen.items():
+            if posterior.model is not model and not same_structure(model, describe(posterior.model)):
+                raise InputError(
+                    f"observer {observer} was fitted with another model or other priors than observer "
+                    f"{next(iter(chosen))}: fit all of them alike."
+                )
+        size = len(model.labels)
+        real = {observer: it.samples.real.reshape(-1, size) for observer, it in chosen.items()}
+        wrong = tuple(observer for observer, it in chosen.items() if not it.converged)
+        return cls(
+            model, real, tuple(combinations(dict.fromkeys(groups.values()), 2)), wrong, generator(key), level, draws
+        )
+
+    def drawn(self, observers: list) -> Float[np.ndarray, "member draw number"]:
+        """So many draws of each observer's posterior, independent of each other."""
+        each = [self.real[observer] for observer in observers]
+        return np.stack([it[self.rng.integers(len(it), size=self.draws)] for it in each])
+
+    def centres(self, observers: list) -> Float[np.ndarray, "member number"]:
+        """Posterior means."""
+        return np.stack([self.real[observer].mean(axis=0) for observer in observers])
+
+    def variances(self, observers: list) -> Float[np.ndarray, "member number"]:
+        """Posterior variances."""
+        return np.stack([self.real[observer].var(axis=0, ddof=1) for observer in observers])
+
+    def rows(
+        self,
+        pair: tuple[Any, Any],
+        found: Float[np.ndarray, "draw number"],
+        test: Any,
+        sd: Float[np.ndarray, " number"],
+        sizes: tuple[int, int],
+    ) -> list[dict[str, Any]]:
+        """A row for every number, from draws of the differences and a t-test on posterior means."""
+        t_low, t_high = test.confidence_interval(self.level)
+        outside = (1 - self.level) / 2
+        labels = self.model.labels
+        outside_all = outside / (len(self.pairs) * len(labels))
+        rows = []
+        for index, (label, scale) in enumerate(zip(labels, scales_of(self.model), strict=True)):
+            low, middle, high = np.quantile(found[:, index], [outside, 0.5, 1 - outside])
+            low_all, high_all = np.quantile(found[:, index], [outside_all, 1 - outside_all])
+            row = {"first": pair[0], "second": pair[1], "parameter": label, "scale": scale}
+            row |= {"difference": middle, "low": low, "high": high, "low_all": low_all, "high_all": high_all}
+            row |= {"probability_above_zero": (found[:, index] > 0).mean()}
+            row |= {"standardised": middle / sd[index], "sd_between": sd[index]}
+            ratios = np.exp([middle, low, high]) if scale in (LOG_RATIO, LOG_ODDS) else np.full(3, np.nan)
+            row |= dict(zip(("ratio", "ratio_low", "ratio_high"), ratios, strict=True))
+            row |= {"t_low": t_low[index], "t_high": t_high[index], "t": test.statistic[index]}
+            row |= {"t_degrees_of_freedom": test.df[index], "t_p_value": test.pvalue[index]}
+            rows.append(row | dict(zip(("members_first", "members_second"), sizes, strict=True)))
+        return rows
+
+    def contrasts(
+        self, rows: list[dict[str, Any]], groups: Mapping[Any, Any], persons: Mapping[Any, Any] | None, test: str
+    ) -> Contrasts:
+        """What was found, with what is known of every observer."""
+        table = pd.DataFrame(rows)
+        table.insert(list(table.columns).index("t_low"), "test", test)
+        names = tuple(dict.fromkeys(groups.values()))
+        return Contrasts(
+            table, self._observers(groups, persons), names, persons is not None, self.level, self.unconverged
+        )
+
+    def _observers(self, groups: Mapping[Any, Any], persons: Mapping[Any, Any] | None) -> pd.DataFrame:
+        observers = list(groups)
+        columns: dict[str, Any] = {"observer": observers, "group": [groups[it] for it in observers]}
+        if persons is not None:
+            columns["person"] = [persons[it] for it in observers]
+        columns["converged"] = [it not in self.unconverged for it in observers]
+        means, sds = self.centres(observers), np.sqrt(self.variances(observers))
+        for index, label in enumerate(self.model.labels):
+            columns |= {f"{label}_real_mean": means[:, index], f"{label}_real_sd": sds[:, index]}
+        return pd.DataFrame(columns)
+
+
+def scales_of(model: Model) -> list[str]:
+    """For every number of a model what a difference on its real line means."""
+    found = []
+    for name, value in model.parameters.items():
+        scale = next((words for kind, words in SCALES if isinstance(model.priors[name], kind)), OTHER)
+        found += [scale] * int(np.size(value))
+    return found
+
+
+# --- whose group is which --------------------------------------------------------------------------------------------
+
+
+def check_groups(groups: Mapping[Any, Any]) -> None:
+    """Refuse groups of which there is only one, and those with a single observer."""
+    _check_several(groups)
+    for group, count in Counter(groups.values()).items():
+        if count < 2:
+            raise InputError(
+                f"group {group!r} has one observer: how much observers differ within it cannot be known; give it two "
+                "or more, or leave it out."
+            )
+
+
+def check_conditions(groups: Mapping[Any, Any], persons: Mapping[Any, Any]) -> dict[tuple[Any, Any], Any]:
+    """The observer of every (person, group); two persons or more, each of them once in every group."""
+    _check_several(groups)
+    nobody = [observer for observer in groups if observer not in persons]
+    if nobody:
+        raise InputError(f"observer {some_of(nobody)} has no person: say who it is.")
+    found: dict[tuple[Any, Any], Any] = {}
+    for observer, group in groups.items():
+        place = (persons[observer], group)
+        if place in found:
+            raise InputError(
+                f"person {place[0]!r} is in group {group!r} twice, as observer {found[place]} and {observer}: leave "
+                "one of them out."
+            )
+        found[place] = observer
+    everybody = list(dict.fromkeys(person for person, _ in found))
+    for person in everybody:
+        lacking = [group for group in dict.fromkeys(groups.values()) if (person, group) not in found]
+        if lacking:
+            raise InputError(
+                f"person {person!r} is not in group {some_of(lacking)}: differences within persons need everybody in "
+                "every group; leave the person out."
+            )
+    if len(everybody) < 2:
+        raise InputError(
+            f"{everybody[0]!r} is the only person: how much persons differ cannot be known; give two or more."
+        )
+    return found
+
+
+def _check_several(groups: Mapping[Any, Any]) -> None:
+    names = list(dict.fromkeys(groups.values()))
+    if not names:
+        raise InputError("no groups given: say for every observer which group is theirs.")
+    if len(names) < 2:
+        raise InputError(f"{names[0]!r} is the only group: a difference needs two or more.")
