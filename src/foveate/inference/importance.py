@@ -1,7 +1,8 @@
 """Adaptive importance sampling of the marginal posterior: the default where there are few parameters.
 
-A proposal is learnt (`proposal.py`) and then frozen. Independent replicates are drawn from it, so weights are exact,
-the evidence is estimated without bias, and Monte Carlo errors follow from the weights. Where the weights are too uneven
+A proposal is learnt (`proposal.py`) and then frozen. Independent replicates are drawn from it, so weights are exact
+and Monte Carlo errors follow from them. How many are drawn depends on their own weights, and so does whether they are
+kept: up to that the evidence is estimated without bias. Where the weights are too uneven
 to be trusted (Pareto k-hat, effective draws), the draws go into the proposal and it is tried again; in the end tempered
 SMC takes over, from the same proposal.
 """
@@ -29,6 +30,8 @@ ATTEMPTS = 4  # to learn a proposal; the last one is drawn from for as long as i
 EFFECTIVE_DRAWS, LARGEST_RHAT = 1000, 1.006
 FEWEST_DRAWS, MOST_DRAWS = 512, 16_384
 LEAST_EFFICIENCY = 0.1  # with fewer effective draws per draw it is better to learn more than to draw more
+
+FEWEST_PARTICLES = 1000  # of tempered SMC where it takes over, however few draws are asked for
 
 # A wide component beside the learnt ones, so that no weight is huge where they leave a gap.
 WIDE_SHARE, WIDE_STRETCH, WIDE_FREEDOM = 0.1, 1.5, 3.0
@@ -184,13 +187,15 @@ def _resample(log_weight: Float[np.ndarray, " draw"], count: int, rng: np.random
 
 def _by_smc(target, key, mixture, replicates, draws, settings, facts, evaluations, report) -> Samples:
     """The draws of tempered SMC from the proposal, where importance sampling does not trust its own."""
-    found = tempered(target, key, particles=draws, replicates=replicates, start=mixture, report=report)
+    particles = max(draws, FEWEST_PARTICLES)
+    found = tempered(target, key, particles=particles, replicates=replicates, start=mixture, report=report)
     modes = find_modes(target, found.real, np.zeros(found.real.shape[:2]), mixture)
+    kept = np.linspace(0, particles - 1, draws).round().astype(int)
     return Samples(
-        real=found.real,
+        real=found.real[:, kept],
         sampler="smc",
         settings=settings | dict(found.settings) | {"instead_of": "importance"},
-        statistics=found.statistics,
+        statistics={name: values[:, kept] for name, values in found.statistics.items()},
         evaluations=evaluations + found.evaluations + modes.evaluations,
         log_evidence_nats=found.log_evidence_nats,
         modes=modes,
