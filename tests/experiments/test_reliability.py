@@ -170,6 +170,18 @@ def test_needed_pictures_follow_from_the_law_of_the_square_root():
     assert pictures_needed(flat, 0.1).tolist() == [1, np.inf]
 
 
+def test_enough_for_the_median_observer_and_for_nine_in_ten():
+    """Sd of 1 to 10 for one picture: the median observer's lies halfway between 5 and 6 on the log scale."""
+    level = np.arange(1.0, 11.0)
+    found = subject._needed(Line(np.log(level), -0.5, -0.6, -0.4), np.full((2, 10), 50.0), 0.7)
+    assert found["pictures_median_observer"] == np.ceil(30 / 0.7**2) == 62
+    assert found["pictures_90_percent"] == np.ceil(81 / 0.7**2)
+    assert found["median_extrapolated"]
+    assert not subject._needed(Line(np.log(level), -0.5, -0.6, -0.4), np.full((2, 10), 62.0), 0.7)[
+        "median_extrapolated"
+    ]
+
+
 def test_the_scale_and_the_priors_variance_are_those_of_the_real_line():
     model = named_model("full")
     assert scales(model) == dict.fromkeys(model.labels[:4], "log") | {"b": "as it is", "s0": "as it is"}
@@ -185,7 +197,7 @@ def test_the_scale_and_the_priors_variance_are_those_of_the_real_line():
 
 def test_halves_share_out_the_pictures_and_are_the_same_for_all(tmp_path):
     some = data()
-    subsets = PictureSubsets.of(tmp_path, named_model("local_saliency"), some, splits=3, numbers=[5, 3, ALL])
+    subsets = PictureSubsets.of(tmp_path, named_model("local_saliency"), some, splits=3, numbers=[5, 3, ALL], seed=1)
     for split in subsets.splits:
         first, second = (subsets.pictures_of(2 * split - half, "ann") for half in (1, 0))
         assert sorted(first + second) == sorted(some.paths.pictures)
@@ -216,7 +228,7 @@ def test_more_splits_and_pictures_change_nothing_of_those_before(tmp_path):
 
 
 def test_all_pictures_by_their_number_are_all_pictures(tmp_path):
-    subsets = PictureSubsets.of(tmp_path, named_model("local_saliency"), data(), numbers=[12, ALL])
+    subsets = PictureSubsets.of(tmp_path, named_model("local_saliency"), data(), numbers=[12, ALL], seed=1)
     assert subsets.fits.folds == (1, 2, 1000)
 
 
@@ -232,7 +244,7 @@ def test_all_pictures_by_their_number_are_all_pictures(tmp_path):
 )
 def test_mistakes_are_named(observers, pictures, settings, words, tmp_path):
     with pytest.raises(InputError, match=words):
-        PictureSubsets.of(tmp_path, named_model("local_saliency"), data(observers, pictures), **settings)
+        PictureSubsets.of(tmp_path, named_model("local_saliency"), data(observers, pictures), seed=1, **settings)
 
 
 def test_an_observer_who_saw_little_is_named(tmp_path):
@@ -241,7 +253,7 @@ def test_an_observer_who_saw_little_is_named(tmp_path):
     kept = table[(table["observer"] != "ben") | table["picture"].isin(["beach", "bridge", "tower"])]
     less = Dataset(ScanPaths.from_table(kept, some.paths.extent), some.maps)
     with pytest.raises(InputError, match=r"observer 'ben', half \d of split 1: they saw [01] of its pictures"):
-        PictureSubsets.of(tmp_path, named_model("local_saliency"), less)
+        PictureSubsets.of(tmp_path, named_model("local_saliency"), less, seed=1)
 
 
 def test_a_subset_with_fewer_steps_than_numbers_is_named(tmp_path):
@@ -249,7 +261,7 @@ def test_a_subset_with_fewer_steps_than_numbers_is_named(tmp_path):
     table = some.paths.to_table()
     short = Dataset(ScanPaths.from_table(table[table["fixation"] <= 4], some.paths.extent), some.maps)
     with pytest.raises(InputError, match=r"observer 'ann', subset of 2: 4 steps .* to fit 6 numbers"):
-        PictureSubsets.of(tmp_path, named_model("full"), short, numbers=[2])
+        PictureSubsets.of(tmp_path, named_model("full"), short, numbers=[2], seed=1)
 
 
 # --- from posteriors to tables ---------------------------------------------------------------------------------------
@@ -277,7 +289,7 @@ def save_made_up(subsets: PictureSubsets, means: dict, sds: dict, *, apart=(), s
 
 def test_tables_follow_from_the_posteriors(tmp_path):
     everybody = ("ann", "ben", "cleo", "dan", "eve")
-    subsets = PictureSubsets.of(tmp_path, named_model("full"), data(everybody), numbers=[3])
+    subsets = PictureSubsets.of(tmp_path, named_model("full"), data(everybody), numbers=[3], seed=1)
     rng = np.random.default_rng(7)
     truth = {observer: rng.normal([1, 1, 3, 3, 4, 1], 0.5) for observer in everybody}
     cases = [(fold, observer) for fold in subsets.fits.folds for observer in everybody]
@@ -322,7 +334,7 @@ def test_tables_follow_from_the_posteriors(tmp_path):
 
 
 def test_a_model_without_b_has_no_sides(tmp_path):
-    subsets = PictureSubsets.of(tmp_path, named_model("local_saliency"), data())
+    subsets = PictureSubsets.of(tmp_path, named_model("local_saliency"), data(), seed=1)
     cases = [(fold, observer) for fold in (1, 2) for observer in subsets.data]
     rng = np.random.default_rng(1)
     save_made_up(subsets, {it: rng.normal(3, 1, 2) for it in cases}, {it: np.full(2, 0.2) for it in cases})

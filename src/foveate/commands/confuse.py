@@ -36,7 +36,7 @@ HELP = (
     "observer. Interrupt it as you like: the same command goes on where it stopped."
 )
 SHORT_HELP = "Simulate from every model and see which model wins on whose data."
-EXAMPLE = "Example: foveate confuse --data example --models fixed_choice,local_saliency --out confusion"
+EXAMPLE = "Example: foveate confuse --data example --observers ann --out confusion"
 
 # How the bar is shared out between fits and scores.
 FITS, SCORES = 0.9, 0.08
@@ -184,7 +184,8 @@ def _page(found: "Confusion", matrices: Mapping[str, "pd.DataFrame"], tables: li
         "## How to read it",
         "A simpler model that wins on data of a richer one by hundredths of a bit is no failure of the criterion: with "
         "the parameters that made these data the two predict nearly the same, and the simpler one has less to learn. "
-        "The leads say how far apart models are. What would count against a criterion is a wrong winner that leads by "
+        "Nor is a richer model that can do all that the simpler one does, and loses nothing by it. The leads say how "
+        "far apart models are. What would count against a criterion is a wrong winner that leads by "
         f"more than {SURE:g} standard errors, again and again.",
         f"![confusion matrices]({FIGURE}.svg)",
         "Tables: " + ", ".join(f"[{name}.csv]({name}.csv)" for name in tables) + ".",

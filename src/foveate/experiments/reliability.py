@@ -65,14 +65,7 @@ class PictureSubsets:
 
     @classmethod
     def of(
-        cls,
-        folder: str | Path,
-        model: Model,
-        data: Dataset,
-        *,
-        splits: int = 1,
-        numbers: Iterable[int] = (),
-        seed: int = 1,
+        cls, folder: str | Path, model: Model, data: Dataset, *, seed: int, splits: int = 1, numbers: Iterable[int] = ()
     ) -> "PictureSubsets":
         """For all observers of a data set, with pictures dealt in an order drawn from the seed.
 
@@ -387,8 +380,9 @@ def _row(found: SplitHalf, between_sd: float, error_sd: float, z: Float[np.ndarr
 
 def _needed(line: Line, pictures: Float[np.ndarray, "part observer"], precision: float) -> dict[str, Any]:
     """How many pictures are needed for one number."""
-    needed, most = pictures_needed(line, precision), int(pictures.max())
-    half, nine = (float(np.quantile(needed, share, method="inverted_cdf")) for share in (0.5, 0.9))
+    most, middle = int(pictures.max()), np.median(line.intercept, keepdims=True)
+    half = float(pictures_needed(line._replace(intercept=middle), precision)[0])
+    nine = float(np.quantile(pictures_needed(line, precision), 0.9, method="inverted_cdf"))
     return {
         "fewest_pictures_fitted": int(pictures.min()),
         "most_pictures_fitted": most,
@@ -396,7 +390,7 @@ def _needed(line: Line, pictures: Float[np.ndarray, "part observer"], precision:
         "slope_low": line.low,
         "slope_high": line.high,
         "slope_fitted": bool(np.isfinite(line.low)),
-        "log_sd_of_one_picture": float(np.median(line.intercept)),
+        "log_sd_of_one_picture": float(middle[0]),
         "precision": precision,
         "pictures_median_observer": half,
         "pictures_90_percent": nine,
