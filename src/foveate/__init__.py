@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from foveate.evaluate.bayes_factors import bayes_factors, evidence_table
     from foveate.evaluate.calibration import calibrate
     from foveate.evaluate.compare import best_shares, compare
+    from foveate.evaluate.contrasts import contrast_conditions, contrast_groups
     from foveate.evaluate.crossval import CrossValidation
     from foveate.evaluate.folds import Folds, potsdam35_folds, random_folds
     from foveate.evaluate.scores import bits_per_fixation, score_posterior, score_steps
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from foveate.example import example_data
     from foveate.execution.places import Cluster, Here, Processes
     from foveate.execution.store import FitStore
+    from foveate.experiments.model_recovery import ModelRecovery
     from foveate.experiments.recovery import recover
+    from foveate.experiments.reliability import PictureSubsets, reliability
     from foveate.experiments.study import judge
     from foveate.inference.fit import fit, fit_each
     from foveate.inference.point import maximum_a_posteriori
@@ -59,7 +62,9 @@ __all__ = [
     "History",
     "InputError",
     "Model",
+    "ModelRecovery",
     "Picture",
+    "PictureSubsets",
     "PixelFrame",
     "Posterior",
     "Processes",
@@ -73,6 +78,8 @@ __all__ = [
     "choose_bandwidth",
     "compare",
     "compare_saccades",
+    "contrast_conditions",
+    "contrast_groups",
     "density_maps",
     "evidence_table",
     "example_data",
@@ -96,6 +103,7 @@ __all__ = [
     "read_released",
     "read_table",
     "recover",
+    "reliability",
     "score_posterior",
     "score_steps",
     "simulate",
@@ -138,6 +146,10 @@ _HOMES = {
         "best_shares",
         "compare",
     ),
+    "foveate.evaluate.contrasts": (
+        "contrast_conditions",
+        "contrast_groups",
+    ),
     "foveate.evaluate.crossval": ("CrossValidation",),
     "foveate.evaluate.folds": (
         "Folds",
@@ -158,7 +170,12 @@ _HOMES = {
         "Processes",
     ),
     "foveate.execution.store": ("FitStore",),
+    "foveate.experiments.model_recovery": ("ModelRecovery",),
     "foveate.experiments.recovery": ("recover",),
+    "foveate.experiments.reliability": (
+        "PictureSubsets",
+        "reliability",
+    ),
     "foveate.experiments.study": ("judge",),
     "foveate.inference.fit": (
         "fit",
