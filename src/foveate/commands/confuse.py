@@ -1,7 +1,7 @@
 """`foveate confuse`: could a comparison tell the models apart? Who wins on data that each of them made."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,8 +20,7 @@ from foveate.commands.options import (
     Seed,
     Workers,
 )
-from foveate.commands.outputs import chosen, finite, own_folder, progress, resumable, versions, write_json
-from foveate.errors import InputError
+from foveate.commands.outputs import chosen, claim, finite, progress, resumable, versions, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,25 +86,6 @@ def confuse(
 
     summary = resumable(out, work)
     print(json.dumps(summary) if as_json else _closing_words(out, summary))
-
-
-def claim(out: Path, files: Sequence[str], marker: str, made_by: str, asked: Mapping[str, Any]) -> None:
-    """Take the folder: one with other people's files, or with results of other settings, is refused."""
-    own_folder(out, files, marker, made_by)
-    if (out / marker).exists():
-        before = json.loads((out / marker).read_text(encoding="utf-8")).get("asked", {})
-        mine = json.loads(json.dumps(dict(asked)))  # as JSON gives it back
-        differ = [f"{name} {_words(before.get(name))}" for name, value in mine.items() if before.get(name) != value]
-        if differ:
-            raise InputError(
-                f"{out} holds results of '{made_by}' with {', '.join(differ)}: nothing was overwritten; say so, or "
-                "give another folder."
-            )
-    write_json(out / marker, {"made_by": made_by, "asked": dict(asked), "finished": False})
-
-
-def _words(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 # --- what is written -------------------------------------------------------------------------------------------------

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.commands.confuse import claim
 from foveate.commands.options import AsJson, Results, Seed
-from foveate.commands.outputs import finite, progress, resumable, versions, write_json
+from foveate.commands.outputs import claim, finite, progress, resumable, versions, write_json
 from foveate.errors import InputError, some_of
 
 if TYPE_CHECKING:

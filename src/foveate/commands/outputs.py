@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -45,6 +45,25 @@ def _made_by(file: Path, made_by: str) -> bool:
         return json.loads(file.read_text(encoding="utf-8")).get("made_by") == made_by
     except (OSError, ValueError, AttributeError):
         return False
+
+
+def claim(out: Path, files: Sequence[str], marker: str, made_by: str, asked: Mapping[str, Any]) -> None:
+    """Take the folder: one with other people's files, or with results of other settings, is refused."""
+    own_folder(out, files, marker, made_by)
+    if (out / marker).exists():
+        before = json.loads((out / marker).read_text(encoding="utf-8")).get("asked", {})
+        mine = json.loads(json.dumps(dict(asked)))  # as JSON gives it back
+        differ = [f"{name} {_words(before.get(name))}" for name, value in mine.items() if before.get(name) != value]
+        if differ:
+            raise InputError(
+                f"{out} holds results of '{made_by}' with {', '.join(differ)}: nothing was overwritten; say so, or "
+                "give another folder."
+            )
+    write_json(out / marker, {"made_by": made_by, "asked": dict(asked), "finished": False})
+
+
+def _words(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def chosen(asked: str, known: Sequence[str], what: str) -> list[str]:
