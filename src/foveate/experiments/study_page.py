@@ -150,7 +150,7 @@ def _beside_paper(tables: dict[str, pd.DataFrame]) -> str:
 def _recovered(recovery: Recovery) -> str:
     return (
         "Recovery of known parameters (the paper's Figure 4; one simulated observer, "
-        f"{recovery.posterior.samples.sampler}): {recovery.verdict}."
+        f"{recovery.posterior.samples.sampler}): {recovery.verdict}"
     )
 
 
