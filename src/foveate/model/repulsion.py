@@ -15,15 +15,23 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from foveate.model import kernels
 from foveate.model.history import Array
 from foveate.model.kernels import CANCELLATION, Sum, peak, sum_from_moments, total
 from foveate.model.policies import REPELLED_WEIGHT, axis_gaussian
 from foveate.model.scene import Scene, differentiable, salient_sum, salient_value
-from foveate.model.tables import WINDOWS_KEPT
-from foveate.model.windows import WINDOWS, half_windows, smallest_window, window_corner, window_size
+from foveate.model.surroundings import half_kept, overlap_sums, overlap_value
+from foveate.model.windows import (
+    KEPT,
+    WINDOWS,
+    half_needed,
+    half_windows,
+    smallest_window,
+    window_corner,
+    window_size,
+)
 
 # With more cells than this in a window, steps are taken path by path, so that their windows stay in the cache.
 CACHED_CELLS = 600
@@ -62,12 +70,10 @@ def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"
 
     def by_window() -> Array:
         attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
-        branches = [partial(_window_value, index) for index in range(_windows(scene))]
-        fast = attracting - repelling - lax.switch(window, branches, scene, wide, narrow)
+        fast = attracting - repelling - _overlap(overlap_value, _difference_over, scene, wide, narrow)
         return lax.cond(_trusted(scene, fast, wide, narrow, repelling), lambda: fast, whole)
 
-    window = smallest_window(scene.grid, wide, narrow)
-    return lax.cond(window < _windows(scene), by_window, whole)
+    return lax.cond(_covered(scene, wide, narrow), by_window, whole)
 
 
 def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Array, "path step"]]:
@@ -78,15 +84,13 @@ def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Arr
 
     def by_window() -> tuple[Sum, Sum, Array]:
         attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
-        branches = [partial(_overlap, _sums_over, half) for half in half_windows(scene.grid)[: _windows(scene)]]
-        inside = lax.switch(window, branches, scene, wide, narrow)
+        inside = _overlap(overlap_sums, _sums_over, scene, wide, narrow)
         outside = attracting - inside[0], repelling - inside[1]
         difference = outside[0].value - outside[1].value
         exact = _trusted(scene, difference, wide, narrow, repelling.value)
         return lax.cond(exact, lambda: (*outside, jnp.zeros_like(difference)), whole)
 
-    window = smallest_window(scene.grid, wide, narrow)
-    return lax.cond(window < _windows(scene), by_window, whole)
+    return lax.cond(_covered(scene, wide, narrow), by_window, whole)
 
 
 # --- the window around the gaze ------------------------------------------------------------------------------------
@@ -136,7 +140,35 @@ def _in_window(half: tuple[int, int], scene: Scene, wide: Array, narrow: Array) 
     )
 
 
-def _overlap(function: Callable[[_Cells, Array], Any], half: tuple[int, int], scene: Scene, wide: Array, narrow: Array):
+def _covered(scene: Scene, wide: Array, narrow: Array) -> Bool[Array, ""]:
+    """Whether a window covers all cells where narrow > wide. Where larger cells do, a large window that has to be cut
+    out costs more than all of them: there only the kept cells count."""
+    if scene.coarser is not None and scene.table is not None:
+        half, bounded = half_needed(scene.grid, wide, narrow)
+        return bounded & _kept(scene.table.around, half)
+    return smallest_window(scene.grid, wide, narrow) < len(WINDOWS)
+
+
+def _kept(around: Array, half: Int[Array, "2"]) -> Bool[Array, ""]:
+    return jnp.all(half <= jnp.asarray(half_kept(around)))
+
+
+def _overlap(
+    from_kept: Callable[..., Any], from_cut: Callable[[_Cells, Array], Any], scene: Scene, wide: Array, narrow: Array
+) -> Any:
+    """Sums over the cells where narrow > wide: of the cells that a table keeps, else of a window that is cut out."""
+    window, windows = smallest_window(scene.grid, wide, narrow), half_windows(scene.grid)
+    if scene.table is None:
+        return lax.switch(window, [partial(_cut_out, from_cut, half) for half in windows], scene, wide, narrow)
+    around, (half, _) = scene.table.around, half_needed(scene.grid, wide, narrow)
+    near = partial(from_kept, scene.grid, around, scene.gaze, half, wide, narrow)
+    if scene.coarser is not None:
+        return near()
+    far = [partial(_cut_out, from_cut, it, scene, wide, narrow) for it in windows[KEPT + 1 :]]
+    return lax.switch(jnp.where(_kept(around, half), 0, window - KEPT), [near, *far])
+
+
+def _cut_out(function: Callable[[_Cells, Array], Any], half: tuple[int, int], scene: Scene, wide: Array, narrow: Array):
     """`function` of the window's cells and the saliency of those where narrow > wide."""
 
     def of(scene: Scene):
@@ -151,30 +183,6 @@ def _overlap(function: Callable[[_Cells, Array], Any], half: tuple[int, int], sc
         return jax.tree.map(lambda it: it[0], of(Scene(scene.maps, picture[None], gaze[None], None, scene.grid)))
 
     return lax.map(one, (scene.picture, scene.gaze))
-
-
-def _window_value(index: int, scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
-    """Sum of s min(wide - narrow, 0) over a window: for values alone the steps come last, and operations run along
-    them; where the windows are kept with the table this is twice as fast as `_overlap`."""
-    grid, half = scene.grid, half_windows(scene.grid)[index]
-    if scene.table is None or index >= len(scene.table.windows):
-        return _overlap(_difference_over, half, scene, wide, narrow)
-    corner, (rows, columns) = window_corner(grid, scene.gaze, half), window_size(grid, half)
-    height, width = grid.cell_deg
-    row_deg = (corner[..., 0] + jnp.arange(rows)[:, None, None] + 0.5) * height - scene.gaze[..., 0]
-    column_deg = (corner[..., 1] + jnp.arange(columns)[:, None, None] + 0.5) * width - scene.gaze[..., 1]
-
-    wide_rows, narrow_rows = (axis_gaussian(row_deg, variances[0], height) for variances in (wide, narrow))
-    wide_columns, narrow_columns = (axis_gaussian(column_deg, variances[1], width) for variances in (wide, narrow))
-
-    def add_row(sums: Array, row: tuple[Array, Array, Array]) -> tuple[Array, None]:
-        saliency, of_wide, of_narrow = row
-        return sums + saliency * jnp.minimum(of_wide * wide_columns - of_narrow * narrow_columns, 0), None
-
-    # Row by row, so that what is held stays in the nearest cache.
-    by_column, _ = lax.scan(add_row, jnp.zeros_like(wide_columns), (scene.table.windows[index], wide_rows, narrow_rows))
-    flat = by_column.reshape(columns, -1)
-    return (jnp.ones(columns) @ flat).reshape(scene.gaze.shape[:-1])  # as a product, for the reason of `total`
 
 
 def _difference_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> Float[Array, "*batch"]:
@@ -201,11 +209,6 @@ def _sums_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> tu
 
 
 # --- the whole grid ------------------------------------------------------------------------------------------------
-
-
-def _windows(scene: Scene) -> int:
-    """How many windows are tried: where larger cells do, a large window costs more than all of them."""
-    return len(WINDOWS) if scene.coarser is None else WINDOWS_KEPT
 
 
 def _over_all_cells(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narrow: Array) -> Any:

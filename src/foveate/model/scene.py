@@ -158,12 +158,16 @@ def _zeros(tangents: Any) -> Any:
 
 
 def _one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, sequential under vmap; differentiated as itself."""
+    """`function(scene, *variances)`, sequential under vmap; differentiated without shortcuts."""
     sequential = sequential_vmap(function)
 
     @jax.custom_jvp
     def wrapped(*arguments):
         return sequential(*arguments)
 
-    wrapped.defjvp(lambda primals, tangents: jax.jvp(function, primals, tangents))
+    @wrapped.defjvp
+    def _(primals, tangents):
+        scenes = [_without_shortcuts(it[0]) for it in (primals, tangents)]
+        return jax.jvp(function, (scenes[0], *primals[1:]), (scenes[1], *tangents[1:]))
+
     return wrapped

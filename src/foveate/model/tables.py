@@ -21,14 +21,14 @@ from jaxtyping import Float, Int
 from foveate.data.grid import Grid
 from foveate.model.history import Array
 from foveate.model.kernels import Sum, nearest_squared
-from foveate.model.windows import half_windows, window_corner, window_size
+from foveate.model.surroundings import kept_around
+from foveate.model.windows import KEPT, half_windows
 from foveate.precision import double_precision
 
 DEGREE = 18
 NODES = DEGREE + 2
 PANEL = np.log(4.0)  # width of a panel in the logarithm of the variance
 MARGIN = 1.02  # panels reach a little further than they are used, so that derivatives stay away from their ends
-WINDOWS_KEPT = 3
 MOST_UNEQUAL = 2  # pairs of panels are kept where row and column differ by no more panels than this
 
 # Standard deviations that the panels cover: from this share of the extent, or this many cells, to half the extent.
@@ -46,13 +46,13 @@ class Table(NamedTuple):
     salient: Sequence[Float[Array, "coefficient path step"]]
     rows: Sequence[Float[Array, "degree path step"]]
     columns: Sequence[Float[Array, "degree path step"]]
-    windows: Sequence[Float[Array, "row column path step"]]  # saliency around each gaze, in the windows kept
+    around: Float[Array, "row column path step"]  # saliency around each gaze: see `surroundings.py`
     largest: Float[Array, "1 path 1"]  # saliency of each path's most salient cell: the scale of the salient sum's error
 
     def paths(self, some: slice) -> "Table":
         """The table of some of the paths."""
         salient, rows, columns = ([it[:, some] for it in part] for part in (self.salient, self.rows, self.columns))
-        return Table(salient, rows, columns, [it[:, :, some] for it in self.windows], self.largest[:, some])
+        return Table(salient, rows, columns, self.around[:, :, some], self.largest[:, some])
 
 
 def _first(grid: Grid, axis: int) -> float:
@@ -101,29 +101,14 @@ def build(grid: Grid, saliency: Float[np.ndarray, "path row column"], gaze: Floa
         for table, (row, column) in zip(salient, pairs, strict=True):
             coefficients = to_coefficients @ values[:, row, :, column] @ to_coefficients.T
             table[:, path] = coefficients[:, ROW_DEGREE, COLUMN_DEGREE].T
-    windows = [_cut(grid, saliency, gaze, half) for half in half_windows(grid)[:WINDOWS_KEPT]]
-    return Table(salient, plain[0], plain[1], windows, saliency.max(axis=(1, 2))[None, :, None])
+    around = kept_around(grid, saliency, gaze, half_windows(grid)[KEPT])
+    return Table(salient, plain[0], plain[1], around, saliency.max(axis=(1, 2))[None, :, None])
 
 
 @jax.jit
 def _products(rows: Array, saliency: Array, columns: Array) -> Array:
     """rows @ saliency @ columns^T for every step. Not by NumPy, whose many threads get into each other's way."""
     return (rows @ saliency) @ jnp.swapaxes(columns, 1, 2)
-
-
-def _cut(
-    grid: Grid,
-    saliency: Float[np.ndarray, "path height width"],
-    gaze: Float[np.ndarray, "path step 2"],
-    half: tuple[int, int],
-) -> Float[np.ndarray, "row column path step"]:
-    """The saliency in a window around each gaze, step by step contiguous: that is how sums over them run fastest."""
-    with jax.enable_x64(True):
-        corner = np.asarray(window_corner(grid, gaze, half))
-    rows, columns = window_size(grid, half)
-    row = corner[..., 0] + np.arange(rows)[:, None, None, None]
-    column = corner[..., 1] + np.arange(columns)[:, None, None]
-    return saliency[np.arange(len(gaze))[:, None], row, column]
 
 
 # --- reading the table ---------------------------------------------------------------------------------------------
@@ -154,8 +139,8 @@ def _branch(grid: Grid, row: _Place, column: _Place) -> Int[Array, ""]:
 
 
 def _product(coefficients: Float[Array, "coefficient path step"], basis: Float[Array, "*kind coefficient"]) -> Array:
-    flat = basis @ coefficients.reshape(coefficients.shape[0], -1)
-    return flat.reshape(*basis.shape[:-1], *coefficients.shape[1:])
+    flat = basis.astype(coefficients.dtype) @ coefficients.reshape(coefficients.shape[0], -1)
+    return flat.reshape(*basis.shape[:-1], *coefficients.shape[1:]).astype(basis.dtype)
 
 
 def salient_value(
