@@ -18,7 +18,7 @@ from foveate.errors import InputError, some_of
 from foveate.inference.diagnosis import diagnose
 from foveate.inference.gibbs import check_composition, gibbs
 from foveate.inference.importance import importance
-from foveate.inference.modes import find_modes
+from foveate.inference.modes import error_of_chains, find_modes
 from foveate.inference.nuts import nuts
 from foveate.inference.posterior import Posterior
 from foveate.inference.proposal import learn_proposal
@@ -121,7 +121,8 @@ def _nuts_between_modes(
         return nuts(target, for_chains, report=report, **settings)
     proposal = learn_proposal(target, for_proposal, report, threads)
     found = nuts(target, for_chains, mixture=proposal.mixture, report=report, **settings)
-    modes = find_modes(target, found.real, np.zeros(found.real.shape[:2]), proposal.mixture)
+    equal, log_density = np.zeros(found.real.shape[:2]), found.statistics["lp"]
+    modes = find_modes(target, found.real, equal, log_density, proposal.mixture, error_of_chains)
     evaluations = found.evaluations + proposal.evaluations + modes.evaluations
     return Samples(**(vars(found) | {"modes": modes, "evaluations": evaluations}))
 

@@ -16,7 +16,7 @@ from foveate.errors import InputError
 from foveate.inference.diagnosis import weighted_diagnostics
 from foveate.inference.draws import generator
 from foveate.inference.mixture import Mixture
-from foveate.inference.modes import find_modes
+from foveate.inference.modes import error_of_independent, error_of_replicates, find_modes
 from foveate.inference.proposal import LEAST_EFFECTIVE, Proposal, effective, learn_more, learn_proposal
 from foveate.inference.samples import Progress, Report, Samples, Weighted, silent
 from foveate.inference.smc import tempered
@@ -94,7 +94,9 @@ def importance(
     }
     if k > MOST_TRUSTED_K:
         return _by_smc(target, for_smc, mixture, replicates, draws, settings, facts, evaluations, report)
-    modes = find_modes(target, weighted.real, weighted.log_weight, mixture)
+    log_density = weighted.log_weight + np.stack([frozen.log_density(vectors) for vectors in weighted.real])
+    # Not the frozen mixture: draws that are nearest to its wide component may lie in any mode.
+    modes = find_modes(target, weighted.real, weighted.log_weight, log_density, mixture, error_of_independent)
     chosen = [_resample(weight, draws, rng) for weight in weighted.log_weight]
     picked = [np.stack([it[rows] for it, rows in zip(part, chosen, strict=True)])
               for part in (weighted.real, weighted.log_weight)]  # fmt: skip
@@ -189,7 +191,8 @@ def _by_smc(target, key, mixture, replicates, draws, settings, facts, evaluation
     """The draws of tempered SMC from the proposal, where importance sampling does not trust its own."""
     particles = max(draws, FEWEST_PARTICLES)
     found = tempered(target, key, particles=particles, replicates=replicates, start=mixture, report=report)
-    modes = find_modes(target, found.real, np.zeros(found.real.shape[:2]), mixture)
+    equal, log_density = np.zeros(found.real.shape[:2]), found.statistics["lp"]
+    modes = find_modes(target, found.real, equal, log_density, mixture, error_of_replicates)
     kept = np.linspace(0, particles - 1, draws).round().astype(int)
     return Samples(
         real=found.real[:, kept],

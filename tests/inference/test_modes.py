@@ -1,0 +1,102 @@
+"""Modes: errors of masses are as large as masses scatter, and the top of a mode is its best draw."""
+
+import jax
+import numpy as np
+import pytest
+from small_problems import both_modes, two_modes
+
+from foveate.inference import importance as module
+from foveate.inference.fit import draw
+from foveate.inference.mixture import Mixture
+from foveate.inference.modes import error_of_chains, error_of_independent, error_of_replicates, find_modes
+from foveate.inference.samples import silent
+from foveate.inference.target import log_densities
+
+SETS = 400  # of draws, each with its masses: their scatter is known to 4 %, errors to a few per cent more
+
+
+def equal(inside: np.ndarray) -> np.ndarray:
+    return np.full(inside.shape, 1 / inside.size)
+
+
+def test_the_error_of_weighted_draws_is_the_scatter_of_their_masses():
+    rng = np.random.default_rng(1)
+    real = rng.normal(scale=1.5, size=(SETS, 2, 500))
+    weight = np.exp(-0.5 * real**2 * (1 - 1 / 1.5**2))
+    weight /= weight.sum(axis=(1, 2), keepdims=True)
+    inside = (real > 0.7).astype(float)
+    masses = (weight * inside).sum(axis=(1, 2))
+    errors = [error_of_independent(one, its) for one, its in zip(inside, weight, strict=True)]
+    assert np.mean(errors) == pytest.approx(masses.std(), rel=0.15)
+
+
+def test_the_error_of_chains_is_the_scatter_of_their_masses():
+    """Chains that change modes seldom: independent draws would have an error of a third."""
+    rng = np.random.default_rng(2)
+    mass, correlation = 0.3, 0.8
+    inside = np.empty((SETS, 4, 500))
+    inside[..., 0] = rng.random((SETS, 4)) < mass
+    for turn in range(1, 500):
+        anew = rng.random((SETS, 4)) > correlation
+        inside[..., turn] = np.where(anew, rng.random((SETS, 4)) < mass, inside[..., turn - 1])
+    expected = np.sqrt(mass * (1 - mass) / 2000 * (1 + correlation) / (1 - correlation))
+    assert np.mean([error_of_chains(one, equal(one)) for one in inside]) == pytest.approx(expected, rel=0.15)
+
+
+def test_chains_that_never_leave_their_modes_count_as_one_draw_each():
+    inside = np.zeros((4, 500))
+    inside[0] = 1
+    assert error_of_chains(inside, equal(inside)) == pytest.approx(np.sqrt(0.25 * 0.75 / 4), rel=0.05)
+    assert error_of_chains(np.ones((4, 500)), equal(inside)) == 0
+
+
+def test_the_error_of_replicates_is_the_scatter_of_their_masses():
+    """Particles of a replicate have something in common that no order shows."""
+    rng = np.random.default_rng(3)
+    own = rng.beta(30, 70, size=(SETS, 4, 1))
+    inside = (rng.random((SETS, 4, 500)) < own).astype(float)
+    scatter = inside.mean(axis=(1, 2)).std()
+    errors = np.array([error_of_replicates(one, equal(one)) for one in inside])
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(scatter, rel=0.15)
+
+
+def test_replicates_that_agree_by_luck_still_have_an_error():
+    inside = np.tile(np.arange(500) < 100, (4, 1)).astype(float)
+    assert error_of_replicates(inside, equal(inside)) == pytest.approx(np.sqrt(0.2 * 0.8 / 2000))
+
+
+def test_the_top_of_a_mode_is_where_the_posterior_is_highest_not_the_proposal():
+    centred = both_modes(0.5)
+    aside = Mixture(centred.share, centred.centre + np.array([0.3, -3.0]), centred.factor, centred.freedom)
+    real = aside.sample(400, np.random.default_rng(4)).reshape(2, 200, 2)
+    heights = log_densities(two_modes(), real.reshape(-1, 2)).reshape(2, 200)
+    log_weight = heights - aside.log_density(real.reshape(-1, 2)).reshape(2, 200)
+    # Told that all draws weigh the same, it still has to go by the posterior.
+    for weights in (log_weight, np.zeros((2, 200))):
+        found = find_modes(two_modes(), real, weights, heights, aside, error_of_independent)
+        assert_tops_are_best(found, real, heights)
+
+
+def assert_tops_are_best(modes, real, heights):
+    assert len(modes.mass) >= 2
+    for number in range(len(modes.mass)):
+        best = np.unravel_index(np.where(modes.label == number, heights, -np.inf).argmax(), heights.shape)
+        np.testing.assert_array_equal(modes.top[number], real[best])
+        assert modes.log_density[number] == pytest.approx(heights[best], abs=1e-9)
+
+
+@pytest.mark.parametrize("sampler", ["importance", "smc instead", "nuts"])
+def test_every_sampler_gives_the_best_draws_and_errors_of_its_own_kind(sampler, monkeypatch):
+    settings = {"chains": 2, "warmup": 50, "draws": 200} if sampler == "nuts" else {}
+    if sampler == "smc instead":
+        monkeypatch.setattr(module, "MOST_TRUSTED_K", -10.0)
+        monkeypatch.setattr(module, "ATTEMPTS", 1)
+    name = "nuts" if sampler == "nuts" else "importance"
+    found = draw(two_modes(), jax.random.key(2), name, 1, silent, settings)
+    real = found.real if found.weighted is None else found.weighted.real
+    heights = log_densities(two_modes(), real.reshape(-1, 2)).reshape(real.shape[:2])
+    assert_tops_are_best(found.modes, real, heights)
+    weight = np.exp(found.weighted.log_weight - found.weighted.log_weight.max()) if found.weighted else heights * 0 + 1
+    kind = {"importance": error_of_independent, "smc instead": error_of_replicates, "nuts": error_of_chains}[sampler]
+    expected = [kind((found.modes.label == mode).astype(float), weight / weight.sum()) for mode in (0, 1)]
+    np.testing.assert_allclose(found.modes.mass_error[:2], expected)
