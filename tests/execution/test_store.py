@@ -180,6 +180,59 @@ def test_a_fit_from_elsewhere_is_named(run, tmp_path):
         store.load_all()
 
 
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"sampler": "nuts"}, "sampler"),
+        ({"settings": {"draws": 50}}, "settings"),  # the folder's own run names no settings
+        ({"data": "another"}, "data"),
+        ({"version": "0.0"}, "version"),
+    ],
+)
+def test_a_fit_of_another_run_with_the_same_seed_is_named(run, tmp_path, change, word):
+    """As when a file was copied from the folder of another run."""
+    here, there = FitStore.resume(tmp_path / "here", run), FitStore.resume(tmp_path / "there", replace(run, **change))
+    file = here.save(posterior_of(run, "ann"))
+    file.write_bytes(there.save(posterior_of(there.run, "ann")).read_bytes())
+    with pytest.raises(InputError, match=rf"observer-ann\.nc belongs to another run .*differs in {word}\)"):
+        here.load_all()
+
+
+def test_a_fit_without_a_stamp_is_judged_by_what_it_says_itself(run, data, tmp_path):
+    """Saved from Python, not by the store: sampler and settings are its own, the data's fingerprint the observer's."""
+    run = replace(run, settings={"draws": 50})
+    store = FitStore.resume(tmp_path, run)
+    store.save(posterior_of(run, "ann"))
+    good, file = posterior_of(run, "ben"), store.file_of("ben")
+    for sampler, settings, differs in (
+        ("importance", {"draws": 50}, None),
+        ("smc", {"draws": 50, "instead_of": "importance"}, None),
+        ("smc", {"draws": 50}, "sampler"),
+        ("importance", {"draws": 60}, "settings"),
+    ):
+        replace(good, samples=replace(good.samples, sampler=sampler, settings=settings)).save(file)
+        if differs is None:
+            assert store.load("ben").samples.sampler == sampler
+        else:
+            with pytest.raises(InputError, match=rf"differs in {differs}\)"):
+                store.load("ben")
+    replace(good, provenance={**good.provenance, "data": "another"}).save(file)
+    assert store.load("ben").observer == "ben"  # nobody knows what it should have seen
+    with pytest.raises(InputError, match=r"observer-ben\.nc.*differs in data\)"):
+        list(store.fit_each(data))
+
+
+def test_a_run_that_came_in_between_is_seen_once_the_folder_is_locked(run, tmp_path):
+    """Both opened the folder when it was empty; the second one gets it when the first has left."""
+    first, second = (FitStore.resume(tmp_path, replace(run, seed=seed)) for seed in (7, 8))
+    with first.writing():
+        first.save(posterior_of(first.run, "ann"))
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match="seed 7, not 8: nothing was overwritten"), second.writing():
+        pass
+    assert contents(tmp_path) == before
+
+
 def test_two_runs_do_not_write_into_one_folder_at_once(run, tmp_path):
     store = FitStore.resume(tmp_path, run)
     with store.writing(), pytest.raises(InputError, match="another run is writing"), FitStore(tmp_path, run).writing():

@@ -39,7 +39,7 @@ class FoldFits:
     folds: tuple[int, ...]
     seed: int
     training: Training
-    _fingerprints: dict[tuple[str, int], str] = field(default_factory=dict)
+    _fingerprints: dict[tuple[str, int], dict[Any, str]] = field(default_factory=dict)  # of each observer's data
 
     @property
     def fitted(self) -> list[str]:
@@ -55,9 +55,10 @@ class FoldFits:
     def store(self, model: str, fold: int) -> FitStore:
         """Where the fits of a model and a fold are; an error if the folder holds those of other data or settings."""
         fitted = self.models[model]
+        each = "".join(self._seen(model, fold).values())
         run = Run(
             model=fitted,
-            data=self._fingerprint(model, fold),
+            data=hashlib.sha256(each.encode()).hexdigest()[:16],
             observers=self.observers,
             seed=self.seed,
             sampler=chosen_sampler(fitted, "auto"),
@@ -66,11 +67,11 @@ class FoldFits:
         )
         return FitStore.resume(self.folder / "fits" / model / f"fold-{fold}", run)
 
-    def _fingerprint(self, model: str, fold: int) -> str:
-        """Of what the fits see alone: nothing that is held out can change it."""
+    def _seen(self, model: str, fold: int) -> dict[Any, str]:
+        """Fingerprints of what the fits see alone: nothing that is held out can change them."""
         if (model, fold) not in self._fingerprints:
-            each = "".join(self.training(model, fold, observer).fingerprint() for observer in self.observers)
-            self._fingerprints[model, fold] = hashlib.sha256(each.encode()).hexdigest()[:16]
+            each = {observer: self.training(model, fold, observer).fingerprint() for observer in self.observers}
+            self._fingerprints[model, fold] = each
         return self._fingerprints[model, fold]
 
     def fit(self, place: Place, finished: Finished) -> None:
@@ -103,7 +104,7 @@ class FoldFits:
 
     def posterior(self, model: str, fold: int, observer: Any) -> Posterior:
         """A finished fit."""
-        return self.store(model, fold).load(observer)
+        return self.store(model, fold).load(observer, self._seen(model, fold)[observer])
 
 
 def _called(model: str, fold: int, observer: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What all fits of a folder have in common: the model, the data, the sampler and the seed."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from foveate.model.description import describe, restore, same_structure
 from foveate.model.model import Model
 
 FORMAT = 1  # raised when a run of the old form can no longer be read
+STAMPED = ("data", "seed", "sampler", "settings", "version")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,29 +45,24 @@ class Run:
         """The key that every observer's own is made from."""
         return jax.random.key(self.seed)
 
+    @property
+    def stamp(self) -> dict[str, Any]:
+        """What every fit of the run carries, beside its model: as JSON gives it back."""
+        return json.loads(json.dumps({name: getattr(self, name) for name in STAMPED}))
+
     def to_dict(self) -> dict[str, Any]:
         """The run as something that JSON can hold."""
-        return {
-            "format": FORMAT,
-            "model": describe(self.model),
-            "data": self.data,
-            "observers": list(self.observers),
-            "seed": self.seed,
-            "sampler": self.sampler,
-            "settings": dict(self.settings),
-            "version": self.version,
-        }
+        return {"format": FORMAT, "model": describe(self.model), "observers": list(self.observers)} | self.stamp
 
     @classmethod
     def from_dict(cls, said: Mapping[str, Any], parts: tuple[type, ...] = ()) -> "Run":
         """The run that `to_dict` wrote down; `parts` are policies and choices of one's own."""
         if said["format"] != FORMAT:
             raise InputError(f"the run has format {said['format']}, this version of foveate reads {FORMAT}.")
-        names = ("data", "seed", "sampler", "settings", "version")
         return cls(
             model=restore(said["model"], parts),
             observers=tuple(said["observers"]),
-            **{name: said[name] for name in names},
+            **{name: said[name] for name in STAMPED},
         )
 
     def differences(self, other: "Run") -> list[str]:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -103,19 +103,38 @@ class FitStore:
         """The observers whose fits are complete, in the order of the data."""
         return [observer for observer in self.run.observers if self.file_of(observer).exists()]
 
-    def load(self, observer: int | str) -> Posterior:
-        """The fit of an observer; a file that is damaged or belongs to another run is an error that names it."""
+    def load(self, observer: int | str, data: str | None = None) -> Posterior:
+        """The fit of an observer; a file that is damaged or belongs to another run is an error that names it.
+
+        `data` is the fingerprint of what the fit has to have seen, for those who have the data at hand.
+        """
         file = self.file_of(observer)
         parts = {type(part) for part in (*self.run.model.policies, self.run.model.choice)}
         posterior = Posterior.load(file, tuple(parts))
-        expected = np.asarray(jax.random.key_data(observer_key(self.run.key, observer))).ravel().tolist()
-        if (
-            posterior.observer != observer
-            or posterior.provenance.get("key") != expected
-            or not same_structure(self.run.model, describe(posterior.model))
-        ):
-            raise InputError(f"{file} belongs to another run than the rest of its folder: delete it and fit again.")
+        differ = self._differences(posterior, observer, data)
+        if differ:
+            raise InputError(
+                f"{file} belongs to another run than the rest of its folder (it differs in {', '.join(differ)}): "
+                "delete it and fit again."
+            )
         return posterior
+
+    def _differences(self, posterior: Posterior, observer: int | str, data: str | None) -> list[str]:
+        """In what a fit is not one of this run, in words."""
+        run, samples, said = self.run, posterior.samples, posterior.provenance
+        stamp, key = run.stamp, np.asarray(jax.random.key_data(observer_key(run.key, observer)))
+        settings = stamp["settings"].items()
+        same = {
+            "observer": posterior.observer == observer,
+            "model": same_structure(run.model, describe(posterior.model)),
+            "seed": said.get("key") == key.ravel().tolist(),
+            "data": data is None or said.get("data", data) == data,
+            # where one sampler took over from another, it is the one that was asked for that counts
+            "sampler": samples.settings.get("instead_of", samples.sampler) == run.sampler,
+            "settings": all(samples.settings.get(name, value) == value for name, value in settings),
+        }
+        theirs = said.get("run", stamp)  # fits that were saved from Python have none
+        return [name for name in same | stamp if not same.get(name, True) or theirs.get(name) != stamp.get(name)]
 
     def load_all(self) -> list[Posterior]:
         """All finished fits, in the order of the data."""
@@ -136,7 +155,8 @@ class FitStore:
             raise InputError(f"{self.folder}: the folder cannot be made ({error.strerror}); give another.") from error
         if not os.access(self.folder, os.W_OK | os.X_OK):
             raise InputError(f"{self.folder}: nothing can be written there; give another folder, or its permissions.")
-        with _locked(self.folder):
+        with locked(self.folder):
+            self.resume(self.folder, self.run)  # once more: another run may have been here in the meantime
             for file in self.folder.iterdir():
                 if LEFTOVER.fullmatch(file.name):
                     file.unlink(missing_ok=True)
@@ -148,7 +168,7 @@ class FitStore:
         try:
             if not (self.folder / RUN).exists():
                 write_whole(self.folder / RUN, self._write_run)
-            return posterior.save(file)
+            return replace(posterior, provenance={**posterior.provenance, "run": self.run.stamp}).save(file)
         except OSError as error:
             raise InputError(
                 f"{file} cannot be written ({error.strerror or error}); finished fits stay: mend that and go on."
@@ -177,7 +197,8 @@ class FitStore:
         run = self.run
         with self.writing():
             finished = [observer for observer in self.finished() if observer in wanted]
-            yield from [self.load(observer) for observer in finished]  # all at once: a damaged one ends it here
+            seen = {observer: data.select(observers=[observer]).fingerprint() for observer in finished}
+            yield from [self.load(*it) for it in seen.items()]  # all at once: a damaged one ends it here
             missing = [observer for observer in wanted if observer not in finished]
             if not missing:
                 return
@@ -195,7 +216,7 @@ def _plain_or_hex(letter: str) -> str:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder; the system lets go of it when this process ends, however it ends."""
     try:
         import fcntl
