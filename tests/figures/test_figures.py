@@ -168,3 +168,26 @@ def test_the_same_figure_gives_the_same_file(tmp_path):
             figure.subplots().plot([1, 2])
             contents.append([file.read_bytes() for file in style.save(figure, tmp_path, name)])
     assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_figure_is_written_whole_or_not_at_all(kind, tmp_path, monkeypatch):
+    with style.journal_style():
+        figure = style.new_figure()
+        axes = figure.subplots()
+        axes.plot([1, 2])
+        style.save(figure, tmp_path, "line")
+        before = (tmp_path / f"line.{kind}").read_bytes()
+        axes.plot([2, 1])
+        write = figure.savefig
+
+        def disk_is_full(file, **settings):
+            write(file, **settings)
+            if settings["format"] == kind:
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(figure, "savefig", disk_is_full)
+        with pytest.raises(OSError, match="No space left"):
+            style.save(figure, tmp_path, "line")
+    assert (tmp_path / f"line.{kind}").read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["line.png", "line.svg"]

@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from foveate.inference.files import write_whole
+
 MODEL_COLOURS = {
     "full": "#0072B2",
     "local_choice": "#009E73",
@@ -107,13 +109,16 @@ def root_figure(ax: Axes) -> Figure:
 
 
 def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
-    """The figure as `name`.svg and `name`.png in the folder."""
-    folder = Path(folder)
-    files = [folder / f"{name}.svg", folder / f"{name}.png"]
+    """The figure as `name`.svg and `name`.png in the folder, each whole or not at all."""
+    kinds = {"svg": {"Date": None}, "png": {"Software": None}}  # with what would differ from day to day left out
     with journal_style():
-        for file, metadata in zip(files, ({"Date": None}, {"Software": None}), strict=True):
-            figure.savefig(file, dpi=PNG_DPI, metadata=metadata)
-    return files
+        return [
+            write_whole(
+                Path(folder) / f"{name}.{kind}",
+                lambda temporary, kind=kind: figure.savefig(temporary, format=kind, dpi=PNG_DPI, metadata=kinds[kind]),
+            )
+            for kind in kinds
+        ]
 
 
 def model_colours(names: Sequence[str]) -> list[str]:
