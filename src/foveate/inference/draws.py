@@ -1,5 +1,7 @@
 """Draws to begin with, from the prior or from a mixture, and what samplers share around them."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import numpy as np
@@ -17,7 +19,7 @@ from foveate.model.packing import size_above
 FURTHEST_DRAW = 700.0
 
 
-def check_count(name: str, value: int, least: int) -> None:
+def check_count(name: str, value: Any, least: int) -> None:
     """Refuse what is not a whole number, or too small a one."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name} = {value!r}: give a whole number, {least} or more.")

@@ -13,6 +13,7 @@ from blackjax.adaptation.staged_adaptation import build_schedule
 from jaxtyping import Float, PRNGKeyArray
 
 from foveate.errors import InputError
+from foveate.inference.draws import check_count
 from foveate.inference.gibbs_sweep import Record, begin, sweeps
 from foveate.inference.hmc_within_gibbs import (
     MOST_STEPS,
@@ -174,8 +175,7 @@ def _check_settings(scheme: str, **counts: tuple[Any, int]) -> None:
     if scheme == "adapted":
         counts["warmup"] = counts["warmup"][0], FEWEST_WARMUP
     for name, (count, least) in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
-            raise InputError(f"{name} = {count!r}: give a whole number, {least} or more.")
+        check_count(name, count, least)
 
 
 def _checked_starts(target: Target, starts: Any, chains: int) -> Float[np.ndarray, "chain number"]:

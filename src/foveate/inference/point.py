@@ -5,17 +5,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
-from scipy.optimize import minimize
 
 from foveate.errors import InputError
+from foveate.inference.climb import climb_against
 from foveate.model.history import Array
 from foveate.model.likelihood import check_model_and_steps, log_probability
 from foveate.model.model import Model
 from foveate.model.steps import Steps
 from foveate.precision import check_key, double_precision
-
-# A climb stops here on the real line (standard deviations from e^-9 to e^9 degrees): far outside any data, but finite.
-FURTHEST = 18.0
 
 
 class PointEstimate(eqx.Module):
@@ -28,9 +25,11 @@ class PointEstimate(eqx.Module):
 
 
 @eqx.filter_jit
-def _objective(
+def _downhill(
     model: Model, steps: Steps, vector: Float[Array, " number"]
 ) -> tuple[Float[Array, ""], Float[Array, " number"]]:
+    """The negative of what is climbed, with its gradient; without a Jacobian, as the density is the parameters' own."""
+
     def negative(vector: Float[Array, " number"]) -> Float[Array, ""]:
         at = model.from_real(vector)
         return -(jnp.sum(jnp.where(steps.real, log_probability(at, steps), 0.0)) + at.log_prior())
@@ -54,16 +53,12 @@ def maximum_a_posteriori(model: Model, steps: Steps, key: PRNGKeyArray, *, climb
         value = jnp.sum(jnp.where(steps.real, log_probability(model, steps), 0.0))
         return PointEstimate(model, float(value), 1, 1)
     draws = [np.asarray(model.draw_from_prior(k).to_real()) for k in jax.random.split(key, climbs)[1:]]
-    found = []
-    for first in (start, *draws):
-        result = minimize(
-            lambda vector: tuple(np.asarray(part) for part in _objective(model, steps, vector)),
-            np.clip(first, -FURTHEST, FURTHEST),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(-FURTHEST, FURTHEST)] * start.size,
-        )
-        found.append((float(result.fun) if np.isfinite(result.fun) else np.inf, result.x))
-    best, vector = min(found, key=lambda item: item[0])
-    agreeing = sum(value < best + 0.01 for value, _ in found)
-    return PointEstimate(model.from_real(jnp.asarray(vector)), -best, agreeing, climbs)
+
+    def downhill(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = _downhill(model, steps, vector)
+        return float(value), np.asarray(slope)
+
+    tops = [climb_against(downhill, first) for first in (start, *draws)]
+    vector, best, _ = max(tops, key=lambda top: top[1])
+    agreeing = sum(value > best - 0.01 for _, value, _ in tops)
+    return PointEstimate(model.from_real(jnp.asarray(vector)), best, agreeing, climbs)
