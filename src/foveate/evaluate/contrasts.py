@@ -20,7 +20,6 @@ held the true difference in 73 to 100 % of cases, those from here in 94 to 99 %.
 Means are those of the fits: priors that pull every observer to one place pull groups together as well.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -32,18 +31,15 @@ from jaxtyping import Float, PRNGKeyArray
 from scipy import stats
 
 from foveate.errors import InputError, some_of
+from foveate.evaluate.groups import check_conditions, check_groups
+from foveate.evaluate.scales import LOG_ODDS_RATIO, LOG_RATIO, difference_scales
 from foveate.inference.draws import generator
 from foveate.inference.posterior import Posterior
 from foveate.model.description import describe, same_structure
 from foveate.model.model import Model
-from foveate.model.priors import Beta, Normal, PositivePrior
 from foveate.precision import check_key
 
 DRAWS = 20_000  # of every difference: enough for the ends of intervals in which a few dozen hold together
-
-# What a difference on the real line means, by the kind of the parameter's prior.
-LOG_RATIO, LOG_ODDS, PLAIN, OTHER = "log ratio", "log odds ratio", "difference", "difference on the prior's real line"
-SCALES = ((PositivePrior, LOG_RATIO), (Beta, LOG_ODDS), (Normal, PLAIN))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,17 +208,16 @@ class _Sample:
         """A row for every number, from draws of the differences and a t-test on posterior means."""
         t_low, t_high = test.confidence_interval(self.level)
         outside = (1 - self.level) / 2
-        labels = self.model.labels
-        outside_all = outside / (len(self.pairs) * len(labels))
+        outside_all = outside / (len(self.pairs) * len(self.model.labels))
         rows = []
-        for index, (label, scale) in enumerate(zip(labels, scales_of(self.model), strict=True)):
+        for index, (label, scale) in enumerate(difference_scales(self.model).items()):
             low, middle, high = np.quantile(found[:, index], [outside, 0.5, 1 - outside])
             low_all, high_all = np.quantile(found[:, index], [outside_all, 1 - outside_all])
             row = {"first": pair[0], "second": pair[1], "parameter": label, "scale": scale}
             row |= {"difference": middle, "low": low, "high": high, "low_all": low_all, "high_all": high_all}
             row |= {"probability_above_zero": (found[:, index] > 0).mean()}
             row |= {"standardised": middle / sd[index], "sd_between": sd[index]}
-            ratios = np.exp([middle, low, high]) if scale in (LOG_RATIO, LOG_ODDS) else np.full(3, np.nan)
+            ratios = np.exp([middle, low, high]) if scale in (LOG_RATIO, LOG_ODDS_RATIO) else np.full(3, np.nan)
             row |= dict(zip(("ratio", "ratio_low", "ratio_high"), ratios, strict=True))
             row |= {"t_low": t_low[index], "t_high": t_high[index], "t": test.statistic[index]}
             row |= {"t_degrees_of_freedom": test.df[index], "t_p_value": test.pvalue[index]}
@@ -250,64 +245,3 @@ class _Sample:
         for index, label in enumerate(self.model.labels):
             columns |= {f"{label}_real_mean": means[:, index], f"{label}_real_sd": sds[:, index]}
         return pd.DataFrame(columns)
-
-
-def scales_of(model: Model) -> list[str]:
-    """For every number of a model what a difference on its real line means."""
-    found = []
-    for name, value in model.parameters.items():
-        scale = next((words for kind, words in SCALES if isinstance(model.priors[name], kind)), OTHER)
-        found += [scale] * int(np.size(value))
-    return found
-
-
-# --- whose group is which --------------------------------------------------------------------------------------------
-
-
-def check_groups(groups: Mapping[Any, Any]) -> None:
-    """Refuse groups of which there is only one, and those with a single observer."""
-    _check_several(groups)
-    for group, count in Counter(groups.values()).items():
-        if count < 2:
-            raise InputError(
-                f"group {group!r} has one observer: how much observers differ within it cannot be known; give it two "
-                "or more, or leave it out."
-            )
-
-
-def check_conditions(groups: Mapping[Any, Any], persons: Mapping[Any, Any]) -> dict[tuple[Any, Any], Any]:
-    """The observer of every (person, group); two persons or more, each of them once in every group."""
-    _check_several(groups)
-    nobody = [observer for observer in groups if observer not in persons]
-    if nobody:
-        raise InputError(f"observer {some_of(nobody)} has no person: say who it is.")
-    found: dict[tuple[Any, Any], Any] = {}
-    for observer, group in groups.items():
-        place = (persons[observer], group)
-        if place in found:
-            raise InputError(
-                f"person {place[0]!r} is in group {group!r} twice, as observer {found[place]} and {observer}: leave "
-                "one of them out."
-            )
-        found[place] = observer
-    everybody = list(dict.fromkeys(person for person, _ in found))
-    for person in everybody:
-        lacking = [group for group in dict.fromkeys(groups.values()) if (person, group) not in found]
-        if lacking:
-            raise InputError(
-                f"person {person!r} is not in group {some_of(lacking)}: differences within persons need everybody in "
-                "every group; leave the person out."
-            )
-    if len(everybody) < 2:
-        raise InputError(
-            f"{everybody[0]!r} is the only person: how much persons differ cannot be known; give two or more."
-        )
-    return found
-
-
-def _check_several(groups: Mapping[Any, Any]) -> None:
-    names = list(dict.fromkeys(groups.values()))
-    if not names:
-        raise InputError("no groups given: say for every observer which group is theirs.")
-    if len(names) < 2:
-        raise InputError(f"{names[0]!r} is the only group: a difference needs two or more.")

@@ -6,7 +6,7 @@ and steps. Beside the draws one by one stands the posterior predictive density, 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -18,19 +18,12 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
 
 from foveate.errors import InputError, some_of
-from foveate.model.densities import density
-from foveate.model.history import Array, History, Picture
+from foveate.evaluate.policy_maps import normalised
+from foveate.model.history import Array
 from foveate.model.kernels import total
-from foveate.model.likelihood import (
-    check_model_and_steps,
-    choice_log_probability,
-    log_normaliser,
-    target_log_weight,
-)
+from foveate.model.likelihood import check_model_and_steps, choice_log_probability, target_log_weight
 from foveate.model.model import Model, mix
 from foveate.model.packing import packed_with
-from foveate.model.policies import Global, Local, Policy, nearest_centre, squared_beyond
-from foveate.model.scene import Scene
 from foveate.model.steps import Steps
 from foveate.threads import on_all_cores
 
@@ -40,10 +33,6 @@ GROUP = 32
 # Densities that differ by less than this share are equal: what is left are roundings, in which a compiled function may
 # differ even where it works out one cell twice. The fixated cell must tie with itself, and so must cells of one value.
 TIE = 1e-12
-
-# Where the logarithm of a sum of weights lies below this (gaze far from all that is salient), weights come near the
-# smallest numbers there are, and the map is worked out in logarithms.
-SMALLEST_LOG_SUM = -300.0
 
 # A map whose standard deviation is below this share of its mean is flat but for rounding, and has no z-scores.
 FLAT = 1e-12
@@ -216,7 +205,7 @@ def _group(
         vector, counts = draw
         at = model.from_real(vector)
         choice = choice_log_probability(at, row)[0]
-        parts = [_normalised(policy, row, scene, history, picture) for policy in at.policies]
+        parts = [normalised(policy, row, scene, history, picture) for policy in at.policies]
         normalisers = jnp.stack([log_sums for log_sums, _ in parts], axis=-1)
         weights = jnp.stack([target_log_weight(policy, row)[0] for policy in at.policies], axis=-1)
         shares = [jnp.exp(choice[:, index, None, None]) * maps for index, (_, maps) in enumerate(parts)]
@@ -227,61 +216,6 @@ def _group(
 
     # One draw after another: which way a sum over cells takes depends on the parameters, and a batch would take all.
     return lax.scan(one, summed, (vectors, counted))
-
-
-def _normalised(
-    policy: Policy, row: Steps, scene: Scene, history: History, picture: Picture
-) -> tuple[Float[Array, " step"], Float[Array, "step row column"]]:
-    """The logarithm of the sum of the policy's weights, and its map, before every step of a row."""
-    if log_normaliser.dispatch(type(policy)) is not log_normaliser.dispatch(Policy):
-        log_sums = log_normaliser(policy, row, scene)[0]
-        return log_sums, _densities(policy, history, picture, log_sums)
-    # Nobody has a faster way to this policy's sum: it is taken from the map, so that weights are worked out once.
-    weights = jax.vmap(policy.log_weight, in_axes=(0, None))(history, picture)
-    weights = jnp.broadcast_to(weights, (row.real.shape[1], *row.grid.shape))
-    largest = weights.max(axis=1).max(axis=1)
-    relative = jnp.exp(weights - largest[:, None, None])
-    sums = total(total(relative))
-    return jnp.log(sums) + largest, relative / sums[:, None, None]
-
-
-@singledispatch
-def _densities(
-    policy: Policy, history: History, picture: Picture, log_normalisers: Float[Array, " step"]
-) -> Float[Array, "step row column"]:
-    """The policy's map before every step of a row; where a Gaussian has factors, without an exponential per cell."""
-    of_step = partial(density, policy)
-    maps = jax.vmap(of_step, in_axes=(0, None, 0))(history, picture, log_normalisers)
-    return jnp.broadcast_to(maps, (len(log_normalisers), *picture.grid.shape))
-
-
-@_densities.register
-def _(policy: Local, history: History, picture: Picture, log_normalisers: Array) -> Float[Array, "step row column"]:
-    # The nearest cell's weight is one, so the normaliser is at least that, and its inverse finite.
-    return _gaussians(history, picture, policy.epsilon, jnp.exp(-log_normalisers))
-
-
-@_densities.register
-def _(policy: Global, history: History, picture: Picture, log_normalisers: Array) -> Float[Array, "step row column"]:
-    return lax.cond(
-        jnp.all(log_normalisers > SMALLEST_LOG_SUM),
-        lambda: _gaussians(history, picture, policy.xi, jnp.exp(-log_normalisers)) * picture.saliency,
-        lambda: _densities.dispatch(Policy)(policy, history, picture, log_normalisers),
-    )
-
-
-def _gaussians(
-    history: History, picture: Picture, variances: Float[Array, "2"], scale: Float[Array, " step"]
-) -> Float[Array, "step row column"]:
-    """`policies.log_gaussian` around each gaze without the logarithm, times `scale`."""
-
-    def of_step(history: History, scale: Array) -> Float[Array, "row column"]:
-        near = nearest_centre(picture.grid, history.gaze)
-        rows = jnp.exp((-0.5 / variances[0]) * squared_beyond(picture.y_deg, near[0], history.gaze[0]))
-        columns = jnp.exp((-0.5 / variances[1]) * squared_beyond(picture.x_deg, near[1], history.gaze[1]))
-        return (scale * rows) * columns
-
-    return jax.vmap(of_step)(history, scale)
 
 
 def _read(
