@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from foveate.execution.places import Cluster, Here, Processes
     from foveate.execution.store import FitStore
     from foveate.experiments.model_recovery import ModelRecovery
+    from foveate.experiments.picture_subsets import PictureSubsets
     from foveate.experiments.recovery import recover
-    from foveate.experiments.reliability import PictureSubsets, reliability
+    from foveate.experiments.reliability import reliability
     from foveate.experiments.study import judge
     from foveate.inference.fit import fit, fit_each
     from foveate.inference.point import maximum_a_posteriori
@@ -171,11 +172,9 @@ _HOMES = {
     ),
     "foveate.execution.store": ("FitStore",),
     "foveate.experiments.model_recovery": ("ModelRecovery",),
+    "foveate.experiments.picture_subsets": ("PictureSubsets",),
     "foveate.experiments.recovery": ("recover",),
-    "foveate.experiments.reliability": (
-        "PictureSubsets",
-        "reliability",
-    ),
+    "foveate.experiments.reliability": ("reliability",),
     "foveate.experiments.study": ("judge",),
     "foveate.inference.fit": (
         "fit",

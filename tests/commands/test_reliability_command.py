@@ -15,7 +15,8 @@ import pytest
 from foveate import cli
 from foveate.commands import reliability as command
 from foveate.commands.reading import read
-from foveate.experiments.reliability import PictureSubsets, reliability
+from foveate.experiments.picture_subsets import PictureSubsets
+from foveate.experiments.reliability import reliability
 from foveate.inference.posterior import Posterior
 from foveate.model.catalogue import named_model
 

@@ -11,20 +11,12 @@ from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
+from foveate.evaluate.scales import value_scales
 from foveate.example import example_data
 from foveate.experiments import reliability as subject
-from foveate.experiments.reliability import (
-    ALL,
-    Line,
-    PictureSubsets,
-    expected_spread,
-    pictures_needed,
-    reliability,
-    scales,
-    sd_line,
-    spearman_brown,
-    split_half,
-)
+from foveate.experiments.picture_subsets import ALL, PictureSubsets
+from foveate.experiments.pictures_needed import Line, needed_row, pictures_needed, sd_line
+from foveate.experiments.reliability import expected_spread, reliability, spearman_brown, split_half
 from foveate.inference.diagnosis import diagnose
 from foveate.inference.fit import observer_key
 from foveate.inference.posterior import Posterior
@@ -173,19 +165,17 @@ def test_needed_pictures_follow_from_the_law_of_the_square_root():
 def test_enough_for_the_median_observer_and_for_nine_in_ten():
     """Sd of 1 to 10 for one picture: the median observer's lies halfway between 5 and 6 on the log scale."""
     level = np.arange(1.0, 11.0)
-    found = subject._needed(Line(np.log(level), -0.5, -0.6, -0.4), np.full((2, 10), 50.0), 0.7)
+    found = needed_row(Line(np.log(level), -0.5, -0.6, -0.4), np.full((2, 10), 50.0), 0.7)
     assert found["pictures_median_observer"] == np.ceil(30 / 0.7**2) == 62
     assert found["pictures_90_percent"] == np.ceil(81 / 0.7**2)
     assert found["median_extrapolated"]
-    assert not subject._needed(Line(np.log(level), -0.5, -0.6, -0.4), np.full((2, 10), 62.0), 0.7)[
-        "median_extrapolated"
-    ]
+    assert not needed_row(Line(np.log(level), -0.5, -0.6, -0.4), np.full((2, 10), 62.0), 0.7)["median_extrapolated"]
 
 
 def test_the_scale_and_the_priors_variance_are_those_of_the_real_line():
     model = named_model("full")
-    assert scales(model) == dict.fromkeys(model.labels[:4], "log") | {"b": "as it is", "s0": "as it is"}
-    assert scales(named_model("fixed_choice"))["rho"] == "log-odds"
+    assert value_scales(model) == dict.fromkeys(model.labels[:4], "log") | {"b": "as it is", "s0": "as it is"}
+    assert value_scales(named_model("fixed_choice"))["rho"] == "log-odds"
     # By theory; a variance from 4,000 draws is off by 3 % at most of these (log-odds of a uniform have heavy tails).
     room = WIDE * 0.03
     assert subject._prior_variances(model) == pytest.approx(np.array([1, 1, 1, 1, 0.25, 16.0]), rel=room)

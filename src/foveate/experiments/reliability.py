@@ -1,19 +1,14 @@
-"""How far an observer's parameters can be trusted: one half of the pictures against the other, and how many are needed.
+"""How far an observer's parameters can be trusted: one half of the pictures against the other.
 
-*Split halves.* Pictures are dealt into two halves, the same for all observers, and the model is fitted to each. The
-correlation r over observers of the halves' posterior means says how well half of the pictures tells observers apart;
-Spearman and Brown's 2 r / (1 + r) is what that means for all of them.
-
-*Nested subsets.* The posterior's standard deviation falls with the number n of pictures, by theory as 1 / sqrt(n). A
-line through its logarithm says how many pictures an observer must see.
+A model is fitted to both halves of the pictures (`picture_subsets.py`). The correlation r over observers of the halves'
+posterior means says how well half of the pictures tells observers apart; Spearman and Brown's 2 r / (1 + r) is what
+that means for all of them. How many pictures are needed is worked out from the same fits (`pictures_needed.py`).
 
 All numbers are on the model's own real line (`Model.to_real`): logarithms of variances, log-odds of probabilities, b
 and s0 as they are. There posteriors are about normal, and a standard deviation of 0.1 is about 10 % of a variance.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -22,135 +17,22 @@ import pandas as pd
 from jaxtyping import Float
 from scipy import stats
 
-from foveate.data.dataset import Dataset
-from foveate.errors import InputError, some_of
-from foveate.evaluate.folds import random_folds
-from foveate.execution.foldfits import FoldFits
+from foveate.errors import InputError
+from foveate.evaluate.scales import value_scales
+from foveate.experiments.picture_subsets import PictureSubsets
+from foveate.experiments.pictures_needed import needed_row, sd_line
 from foveate.inference.posterior import Posterior
-from foveate.model.model import DRAWN_FROM_MAP, Model
-from foveate.model.priors import Beta, Normal, PositivePrior
+from foveate.model.model import Model
 
-FEWEST_OBSERVERS = 3  # two always lie on a line
-FEWEST_PICTURES = 2  # of an observer in a half
 FEWEST_FOR_BOOTSTRAP = 10  # observers; with fewer, some resamples hold little but one of them
-RESAMPLES, LEVEL = 4999, 0.95  # of the bootstrap, and of all intervals
-
-# Folds 2k - 1 and 2k are the halves of split k, NESTED + n is the subset of n pictures: whatever is asked for later, a
-# folder can be gone on with. A seed has as many orders of the pictures.
-NESTED = 1000
-MOST_SPLITS = NESTED // 2 - 1
-ALL = 0  # stands for as many pictures as an observer saw
-
-# A slope of log sd on log n needs numbers of pictures that differ by this factor; else it is taken from theory.
-SMALLEST_RANGE, THEORY = 1.5, -0.5
+RESAMPLES, LEVEL = 4999, 0.95  # of the bootstrap, and of intervals
 
 BEYOND = 2.0  # a difference of the halves this many standard deviations wide is worth counting
 SMALLEST_SIDE = 0.05  # a posterior has b on both sides of zero if each has at least this share of it
 PRIOR_DRAWS = 4000  # from which the priors' variances are worked out
 
 
-# --- what is fitted ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class PictureSubsets:
-    """One model fitted to parts of what each observer saw: both halves of every split, and nested subsets.
-
-    To `fits` every part is a fold; here that stands for the pictures that a fit sees.
-    """
-
-    data: Mapping[Any, Dataset]  # of each observer
-    pictures: Mapping[int, tuple]  # of a half; of a nested subset all, in the order in which it grows
-    fits: FoldFits
-
-    @classmethod
-    def of(
-        cls, folder: str | Path, model: Model, data: Dataset, *, seed: int, splits: int = 1, numbers: Iterable[int] = ()
-    ) -> "PictureSubsets":
-        """For all observers of a data set, with pictures dealt in an order drawn from the seed.
-
-        `numbers` says how many pictures the nested subsets have, ALL as many as an observer saw.
-        """
-        each, every = {it: data.select(observers=[it]) for it in data.paths.observers}, data.paths.pictures
-        if not model.labels:
-            raise InputError(f"model {model.name!r} has no parameters: there is nothing to fit.")
-        if len(each) < FEWEST_OBSERVERS:
-            raise InputError(
-                f"{len(each)} observer{'s' * (len(each) > 1)} ({some_of(list(each))}): reliability is how well "
-                f"observers are told apart; give at least {FEWEST_OBSERVERS}."
-            )
-        if len(every) < 2 * FEWEST_PICTURES:
-            raise InputError(f"{len(every)} pictures: each half needs {FEWEST_PICTURES} at least; give more pictures.")
-        if not 1 <= splits <= MOST_SPLITS:
-            raise InputError(f"{splits} splits: give 1 to {MOST_SPLITS}.")
-        (fewest, who), *_, (most, _) = sorted((len(own.paths.pictures), observer) for observer, own in each.items())
-        wanted = sorted({ALL if number == fewest == most else number for number in numbers})
-        for number in wanted:
-            if not 0 <= number <= min(fewest, NESTED - 1):
-                raise InputError(f"{number} pictures: give 1 to {fewest}, as many as observer {who!r} saw, or all.")
-        pictures: dict[int, tuple] = {}
-        for split in range(1, splits + 1):
-            pictures[2 * split - 1], pictures[2 * split] = random_folds(every, 2, NESTED * seed + split).test_pictures
-        grown = random_folds(every, len(every), NESTED * seed).pictures
-        pictures |= {NESTED + number: grown for number in wanted}
-
-        def part(model: str, fold: int, observer: Any) -> Dataset:
-            return each[observer].select(pictures=_seen(each[observer], pictures, fold))
-
-        made = cls(
-            each, pictures, FoldFits(Path(folder), {model.name: model}, tuple(each), tuple(pictures), seed, part)
-        )
-        made._check()
-        return made
-
-    @property
-    def model(self) -> Model:
-        """The one that is fitted."""
-        return next(iter(self.fits.models.values()))
-
-    @property
-    def splits(self) -> list[int]:
-        """Their numbers, from 1."""
-        return [(fold + 1) // 2 for fold in self.fits.folds if fold < NESTED and fold % 2]
-
-    def called(self, fold: int) -> str:
-        """A part in words."""
-        if fold < NESTED:
-            return f"half {2 - fold % 2} of split {(fold + 1) // 2}"
-        return "all pictures" if fold == NESTED + ALL else f"subset of {fold - NESTED}"
-
-    def pictures_of(self, fold: int, observer: Any) -> list:
-        """The pictures that a fit sees."""
-        return _seen(self.data[observer], self.pictures, fold)
-
-    def _check(self) -> None:
-        """Refuse parts that are too small, before anything is fitted."""
-        numbers = len(self.model.labels)
-        for fold in self.fits.folds:
-            for observer, own in self.data.items():
-                where = f"observer {observer!r}, {self.called(fold)}"
-                seen = self.pictures_of(fold, observer)
-                if fold < NESTED and len(seen) < FEWEST_PICTURES:
-                    raise InputError(
-                        f"{where}: they saw {len(seen)} of its pictures, and a half needs {FEWEST_PICTURES} at least; "
-                        "leave the observer out, or give another seed."
-                    )
-                steps = int(np.maximum(own.select(pictures=seen).paths.length - DRAWN_FROM_MAP, 0).sum())
-                if steps < numbers:
-                    raise InputError(
-                        f"{where}: {steps} steps (fixations from the third on) to fit {numbers} numbers; there must "
-                        "be at least as many: give more pictures, or leave the observer out."
-                    )
-
-
-def _seen(own: Dataset, pictures: Mapping[int, tuple], fold: int) -> list:
-    """The pictures of a part that the observer saw."""
-    there = set(own.paths.pictures)
-    seen = [picture for picture in pictures[fold] if picture in there]
-    return seen[: fold - NESTED] if fold > NESTED else seen
-
-
-# --- plain statistics ----------------------------------------------------------------------------------------------
+# --- two halves ------------------------------------------------------------------------------------------------------
 
 
 class SplitHalf(NamedTuple):
@@ -209,41 +91,7 @@ def expected_spread(
     return float(np.sqrt(max(between, 0.0))), float(np.sqrt(error))
 
 
-class Line(NamedTuple):
-    """log sd = intercept of the observer + slope log n; the slope's interval is NaN where it was not fitted."""
-
-    intercept: Float[np.ndarray, " observer"]
-    slope: float
-    low: float
-    high: float
-
-
-def sd_line(pictures: Float[np.ndarray, "part observer"], sd: Float[np.ndarray, "part observer"]) -> Line:
-    """The line of each observer through the posterior standard deviations of fits to so many pictures.
-
-    The slope is the mean of the observers' own, with Student's interval of 95 %: subsets are nested, so the fits of an
-    observer are not independent, and observers are.
-    """
-    x, y = np.log(pictures), np.log(sd)
-    if np.ptp(x, axis=0).min() < np.log(SMALLEST_RANGE):
-        slope, low, high = THEORY, np.nan, np.nan
-    else:
-        slopes = np.array([np.polyfit(*own, 1)[0] for own in zip(x.T, y.T, strict=True)])
-        slope = float(slopes.mean())
-        width = stats.t.ppf((1 + LEVEL) / 2, len(slopes) - 1) * stats.sem(slopes)
-        low, high = slope - width, slope + width
-    return Line(y.mean(axis=0) - slope * x.mean(axis=0), slope, float(low), float(high))
-
-
-def pictures_needed(line: Line, sd: float) -> Float[np.ndarray, " observer"]:
-    """How many pictures bring each observer's posterior standard deviation down to `sd`; infinite if none do."""
-    if line.slope >= 0:
-        return np.where(line.intercept <= np.log(sd), 1.0, np.inf)
-    with np.errstate(over="ignore"):  # a slope of nearly zero
-        return np.maximum(np.ceil(np.exp((np.log(sd) - line.intercept) / line.slope) - 1e-9), 1.0)
-
-
-# --- all numbers ---------------------------------------------------------------------------------------------------
+# --- all numbers -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,7 +135,7 @@ def reliability(subsets: PictureSubsets, *, precision: float = 0.1) -> Reliabili
     converged = fits["converged"].to_numpy(dtype=bool).reshape(mean.shape[:2])
     rng, prior_variances = np.random.default_rng(subsets.fits.seed), _prior_variances(subsets.model)
     parameters, needed = [], []
-    for number, (label, scale) in enumerate(scales(subsets.model).items()):
+    for number, (label, scale) in enumerate(value_scales(subsets.model).items()):
         about = {"parameter": label, "scale": scale, "observers": len(subsets.data)}
         found = split_half(mean[first, :, number], mean[second, :, number], rng)
         both = mean[first + second, :, number], np.square(sd[first + second, :, number])
@@ -295,18 +143,8 @@ def reliability(subsets: PictureSubsets, *, precision: float = 0.1) -> Reliabili
         z = halves.loc[halves["parameter"] == label, "z"].to_numpy()
         bad, all_bad = ({"fits_not_converged": int(np.sum(~it))} for it in (converged[first + second], converged))
         parameters.append(about | {"splits": len(first)} | _row(found, *spread, z) | bad)
-        needed.append(about | _needed(sd_line(pictures, sd[:, :, number]), pictures, precision) | all_bad)
+        needed.append(about | needed_row(sd_line(pictures, sd[:, :, number]), pictures, precision) | all_bad)
     return Reliability(subsets, precision, pd.DataFrame(parameters), halves, sizes, pd.DataFrame(needed), fits)
-
-
-def scales(model: Model) -> dict[str, str]:
-    """For each number of a model the scale on which it is judged, in words."""
-    words = {PositivePrior: "log", Beta: "log-odds", Normal: "as it is"}
-    said = []
-    for name, value in model.parameters.items():
-        kind = next((it for prior, it in words.items() if isinstance(model.priors[name], prior)), "real line")
-        said += [kind] * int(np.size(value))
-    return dict(zip(model.labels, said, strict=True))
 
 
 def _prior_variances(model: Model) -> Float[np.ndarray, " number"]:
@@ -375,25 +213,4 @@ def _row(found: SplitHalf, between_sd: float, error_sd: float, z: Float[np.ndarr
         "error_sd": error_sd,
         "share_beyond_2": float(np.mean(np.abs(z) > BEYOND)),
         "largest_z": float(np.abs(z).max()),
-    }
-
-
-def _needed(line: Line, pictures: Float[np.ndarray, "part observer"], precision: float) -> dict[str, Any]:
-    """How many pictures are needed for one number."""
-    most, middle = int(pictures.max()), np.median(line.intercept, keepdims=True)
-    half = float(pictures_needed(line._replace(intercept=middle), precision)[0])
-    nine = float(np.quantile(pictures_needed(line, precision), 0.9, method="inverted_cdf"))
-    return {
-        "fewest_pictures_fitted": int(pictures.min()),
-        "most_pictures_fitted": most,
-        "slope": line.slope,
-        "slope_low": line.low,
-        "slope_high": line.high,
-        "slope_fitted": bool(np.isfinite(line.low)),
-        "log_sd_of_one_picture": float(middle[0]),
-        "precision": precision,
-        "pictures_median_observer": half,
-        "pictures_90_percent": nine,
-        "median_extrapolated": half > most,
-        "90_percent_extrapolated": nine > most,
     }
