@@ -1,33 +1,21 @@
 """`foveate confuse`: could a comparison tell the models apart? Who wins on data that each of them made."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from foveate.commands.options import (
-    COMPARED,
-    AsJson,
-    Cells,
-    Compared,
-    Data,
-    Observers,
-    Predicting,
-    Results,
-    Scheduler,
-    Seed,
-    Workers,
-)
-from foveate.commands.outputs import chosen, claim, finite, progress, resumable, versions, write_json
+from foveate.commands.options import COMPARED, Compared, Given, Predicting, Run, grouped
+from foveate.commands.outputs import Tell, chosen, claim
+from foveate.commands.studies import PAGE, Job, named_models, not_converged, part_of, show, write_page, write_tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from foveate.execution.places import Place
     from foveate.experiments.model_recovery import Confusion
 
-SUMMARY, PAGE, FIGURE, MADE_BY = "confusion.json", "results.md", "confusion", "foveate confuse"
+SUMMARY, FIGURE, MADE_BY = "confusion.json", "confusion", "foveate confuse"
+FITS, SCORES = 0.9, 0.98  # how far the bar is when fits and scores are done
 HELP = (
     "Ask whether a comparison could tell the models apart at all: fit each to every observer, simulate the observer's "
     "data from every fit, then fit all models to half of the pictures of each simulated data set and score them on the "
@@ -37,55 +25,34 @@ HELP = (
 SHORT_HELP = "Simulate from every model and see which model wins on whose data."
 EXAMPLE = "Example: foveate confuse --data example --observers ann --out confusion"
 
-# How the bar is shared out between fits and scores.
-FITS, SCORES = 0.9, 0.08
 
-
-def confuse(
-    out: Results,
-    data: Data = None,
-    models: Compared = "all",
-    priors: Annotated[str, typer.Option(help="weak or published.", metavar="NAME")] = "weak",
-    observers: Observers = "all",
-    draws: Predicting = 50,
-    cells: Cells = 64,
-    seed: Seed = 1,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
-) -> None:
+@grouped
+def confuse(given: Given, models: Compared = "all", draws: Predicting = 50, *, run: Run) -> None:
     """Fit, simulate, fit again, count, write, print the matrix."""
     names = chosen(models, COMPARED, "model")
-    asked = {"data": data, "models": names, "priors": priors, "observers": observers}
-    asked |= {"draws": draws, "cells": cells, "seed": seed}
+    asked = {"data": given.data, "models": names, "priors": given.priors, "observers": given.observers}
+    asked |= {"draws": draws, "cells": given.cells, "seed": run.seed}
+    job = Job(MADE_BY, given.out, asked, SUMMARY, (PAGE, "observed", "simulated"))
 
     def work() -> dict[str, Any]:
-        from foveate.commands.compare import named_models
-        from foveate.commands.reading import chosen_observers, read
-        from foveate.execution.cache import keep_compiled
-        from foveate.execution.places import place_for
         from foveate.experiments.model_recovery import ModelRecovery
 
-        place = place_for(workers, scheduler)
-        whole = read(data, cells)
-        some = whole.select(observers=chosen_observers(whole, observers))
-        recovery = ModelRecovery.of(out, named_models(names, priors), some, seed=seed)
-        claim(out, [SUMMARY, PAGE, "observed", "simulated"], SUMMARY, MADE_BY, asked)
-        recovery.observed.check()
-        keep_compiled()
-        with progress(f"{MADE_BY}, seed {seed}, {recovery.fits} fits; the results will be in {out}") as tell:
-            validation = recovery.fit(place, lambda words, done, total: tell(words, FITS * done / total, 1.0))
-            found = recovery.judge(
-                validation, draws=draws, tell=lambda words, done, total: tell(words, FITS + SCORES * done / total, 1.0)
-            )
-            tell("tables and figures", FITS + SCORES, 1.0)
-            about = _write(found, out)
-        summary = {"made_by": MADE_BY, "asked": asked, "finished": True, "versions": versions()} | about
-        write_json(out / SUMMARY, summary)
-        return finite(summary)
+        recovery = ModelRecovery.of(given.out, named_models(names, given.priors), given.read()[1], seed=run.seed)
 
-    summary = resumable(out, work)
-    print(json.dumps(summary) if as_json else _closing_words(out, summary))
+        def check() -> None:
+            # Data sets follow from the fits: all settings must be the same, not only those that fits know.
+            claim(job.out, [SUMMARY, *job.files], SUMMARY, MADE_BY, asked)
+            recovery.observed.check()
+
+        def judged(place: "Place", tell: Tell) -> dict[str, Any]:
+            validation = recovery.fit(place, part_of(tell, 0.0, FITS))
+            found = recovery.judge(validation, draws=draws, tell=part_of(tell, FITS, SCORES))
+            tell("tables and figures", SCORES, 1.0)
+            return _write(found, given.out)
+
+        return job.carry_out(run, check, judged)
+
+    show(given.out, run, work, lambda summary: _closing_words(given.out, summary))
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
@@ -97,19 +64,15 @@ def _write(found: "Confusion", folder: Path) -> dict[str, Any]:
 
     from foveate.figures.confusion import confusions
     from foveate.figures.style import journal_style, save
-    from foveate.inference.files import write_whole
 
     matrices = {name: found.matrix(name) for name in found.criteria}
     cells = pd.concat(
         [it.assign(criterion=name, unit=found.criteria[name].unit) for name, it in matrices.items()], ignore_index=True
     )
-    tables = {"confusion": cells, "data_sets": found.data_sets, "fits": found.fits}
-    for name, table in tables.items():
-        write_whole(folder / f"{name}.csv", lambda file, it=table: it.to_csv(file, index=False, float_format="%.9g"))
+    tables = write_tables(folder, {"confusion": cells, "data_sets": found.data_sets, "fits": found.fits})
     with journal_style():
         save(confusions({found.criteria[name].title: it for name, it in matrices.items()}), folder, FIGURE)
-    page = _page(found, matrices, list(tables))
-    write_whole(folder / PAGE, lambda file: file.write_text(page, encoding="utf-8"))
+    write_page(folder, _page(found, matrices, tables))
     criteria = {}
     for name, it in matrices.items():
         share, low, high = found.recovered(name)
@@ -124,7 +87,7 @@ def _write(found: "Confusion", folder: Path) -> dict[str, Any]:
         "fits": len(found.fits),
         "fits_not_converged": found.unconverged,
         "criteria": criteria,
-        "tables": [f"{name}.csv" for name in tables],
+        "tables": tables,
         "figures": [f"{FIGURE}.svg"],
         "page": PAGE,
     }
@@ -168,7 +131,7 @@ def _page(found: "Confusion", matrices: Mapping[str, "pd.DataFrame"], tables: li
         "far apart models are. What would count against a criterion is a wrong winner that leads by "
         f"more than {SURE:g} standard errors, again and again.",
         f"![confusion matrices]({FIGURE}.svg)",
-        "Tables: " + ", ".join(f"[{name}.csv]({name}.csv)" for name in tables) + ".",
+        "Tables: " + ", ".join(f"[{name}]({name})" for name in tables) + ".",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -195,6 +158,4 @@ def _closing_words(out: Path, summary: Mapping[str, Any]) -> str:
             )
         low, high = about["recovered_interval"]
         lines.append(f"The true model wins in {about['recovered']:.0%} ({low:.0%} to {high:.0%}). {about['words']}")
-    if summary["fits_not_converged"]:
-        lines.append(f"NOT CONVERGED: {summary['fits_not_converged']} of {summary['fits']} fits; see fits.csv.")
-    return "\n".join([*lines, f"The page is {out / summary['page']}."])
+    return "\n".join([*lines, *not_converged(summary), f"The page is {out / summary['page']}."])

@@ -9,13 +9,14 @@ import typer
 
 from foveate.commands.options import AsJson, Results, Seed
 from foveate.commands.outputs import claim, finite, progress, resumable, versions, write_json
+from foveate.commands.studies import PAGE, write_page, write_tables
 from foveate.errors import InputError, some_of
 
 if TYPE_CHECKING:
     from foveate.evaluate.contrasts import Contrasts
     from foveate.execution.store import FitStore
 
-SUMMARY, PAGE, FIGURE, MADE_BY = "contrasts.json", "results.md", "contrasts", "foveate contrast"
+SUMMARY, FIGURE, MADE_BY = "contrasts.json", "contrasts", "foveate contrast"
 TABLE, OBSERVERS = "contrasts.csv", "observers.csv"
 HELP = (
     "Compare groups of observers, or conditions of an experiment: for every parameter of a model the difference of the "
@@ -52,7 +53,8 @@ def _work(
 ) -> tuple["Contrasts", dict[str, Any]]:
     import jax
 
-    from foveate.evaluate.contrasts import check_conditions, check_groups, contrast_conditions, contrast_groups
+    from foveate.evaluate.contrasts import contrast_conditions, contrast_groups
+    from foveate.evaluate.groups import check_conditions, check_groups
     from foveate.execution.store import FitStore
 
     store = FitStore.read(fits)
@@ -122,18 +124,15 @@ def _write(
 ) -> dict[str, Any]:
     from foveate.figures.contrasts import contrasts as draw
     from foveate.figures.style import journal_style, save
-    from foveate.inference.files import write_whole
 
-    for name, table in ((TABLE, found.table), (OBSERVERS, found.observers)):
-        write_whole(out / name, lambda temporary, it=table: it.to_csv(temporary, index=False, float_format="%.9g"))
+    tables = write_tables(out, {"contrasts": found.table, "observers": found.observers})
     with journal_style():
         save(draw(found.table, level=found.level, unconverged=len(found.unconverged)), out, FIGURE)
-    page = _page(found, store, left_out)
-    write_whole(out / PAGE, lambda temporary: temporary.write_text(page, encoding="utf-8"))
+    write_page(out, _page(found, store, left_out))
     summary = {"made_by": MADE_BY, "asked": dict(asked), "finished": True, "versions": versions()}
     summary |= {"model": store.run.model.name, "groups": _sizes(found), "paired": found.paired, "level": found.level}
     summary |= {"not_converged": list(found.unconverged), "left_out": left_out, "note": found.together}
-    summary |= {"contrasts": found.table.to_dict("records"), "tables": [TABLE, OBSERVERS]}
+    summary |= {"contrasts": found.table.to_dict("records"), "tables": tables}
     summary |= {"figures": [f"{FIGURE}.svg"], "page": PAGE}
     write_json(out / SUMMARY, summary)
     return summary

@@ -1,32 +1,24 @@
 """`foveate reproduce`: the paper's experiments on its own data; resumes where it stopped."""
 
-import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foveate.commands.compare import SUMMARY, closing_words, named_models, run_study
-from foveate.commands.options import (
-    COMPARED,
-    AsJson,
-    Compared,
-    Observers,
-    Potsdam35,
-    Predicting,
-    Results,
-    Scheduler,
-    Seed,
-    Workers,
-)
-from foveate.commands.outputs import chosen, finite, own_folder, progress, resumable, versions, write_json
+from foveate.commands.compare import FITS, closing_words, run_study, study_job
+from foveate.commands.options import COMPARED, Compared, Observers, Potsdam35, Predicting, Results, Run, grouped
+from foveate.commands.outputs import Tell, chosen
+from foveate.commands.studies import PAGE, Job, fits_told, named_models, part_of, show, write_page, write_tables
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Dataset
+    from foveate.execution.places import Place
     from foveate.experiments.recovery import Recovery
 
-MADE_BY, RECOVERY = "foveate reproduce", "recovery.nc"
+MADE_BY, RECOVERY, TABLE_2 = "foveate reproduce", "recovery.nc", "table2"
 MAPS = ("published", "leave-one-out")
 HELP = (
     "Re-do the paper on potsdam35: five folds over pictures, four models and the baseline under the published priors, "
@@ -37,6 +29,7 @@ SHORT_HELP = "Re-do the paper's evaluation on its own data."
 EXAMPLE = "Example: foveate reproduce --data potsdam35 --observers 1-6 --folds 1 --draws 20 --out reproduction"
 
 
+@grouped
 def reproduce(
     out: Results,
     data: Potsdam35 = None,
@@ -50,21 +43,20 @@ def reproduce(
     observers: Observers = "all",
     folds: Annotated[str, typer.Option(help="'all', or numbers from 1 to 5 with commas between.")] = "all",
     draws: Predicting = 50,
-    seed: Seed = 1,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    as_json: AsJson = False,
+    *,
+    run: Run,
 ) -> None:
     """Fit what is missing, judge, write, print the ranking."""
     names = chosen(models, COMPARED, "model")
     if maps not in MAPS:
         raise InputError(f"--maps {maps}: say {' or '.join(MAPS)}.")
+    if as_released and maps != "published":
+        raise InputError("--as-released --maps: the released files have their own maps; leave --maps out.")
     asked = {"data": data, "models": names, "maps": maps, "observers": observers, "folds": folds}
     if as_released:
-        if maps != "published":
-            raise InputError("--as-released --maps: the released files have their own maps; leave --maps out.")
-        places = (workers, scheduler)
-        _as_released(out, data, names, observers, folds, draws, seed, places, asked, as_json)
+        job = study_job(f"{MADE_BY} --as-released", out, asked)
+        job = replace(job, files=(*job.files, f"{TABLE_2}.csv"))
+        show(out, run, lambda: _as_released(job, run, draws), lambda summary: _table2_words(out, summary))
         return
 
     def work() -> dict[str, Any]:
@@ -76,76 +68,46 @@ def reproduce(
         from foveate.evaluate.folds import potsdam35_folds
         from foveate.experiments.recovery import recover_once
 
-        whole = read_potsdam35(data)
-        who = chosen_observers(whole, observers)
-        dealt = potsdam35_folds()
-        which = _numbers(folds, len(dealt))
-        each = _each(whole, who, maps)
-        validation = CrossValidation.of(
-            out, named_models(names, "published"), each, dealt, chosen_folds=which, pool=whole.paths, seed=seed
-        )
+        whole, dealt, fitted = read_potsdam35(data), potsdam35_folds(), named_models(names, "published")
+        each = _each(whole, chosen_observers(whole, observers), maps)
+        settings = {"chosen_folds": _numbers(folds, len(dealt)), "pool": whole.paths, "seed": run.seed}
+        validation = CrossValidation.of(out, fitted, each, dealt, **settings)
 
         def recovered() -> "Recovery":
-            settings = {"sampler": "importance"}
-            return recover_once(out / RECOVERY, "full", whole.maps, jax.random.key(seed), **settings)
+            return recover_once(out / RECOVERY, "full", whole.maps, jax.random.key(run.seed), sampler="importance")
 
-        return run_study(out, validation, draws, workers, scheduler, MADE_BY, asked, recovered)
+        return run_study(study_job(MADE_BY, out, asked), run, validation, draws, recovered)
 
-    summary = resumable(out, work)
-    print(json.dumps(summary) if as_json else closing_words(out, summary))
+    show(out, run, work, lambda summary: closing_words(out, summary))
 
 
-def _as_released(
-    out: Path,
-    data: str | None,
-    names: list[str],
-    observers: str,
-    folds: str,
-    draws: int,
-    seed: int,
-    places: tuple[int | None, str | None],
-    asked: dict[str, Any],
-    as_json: bool,
-) -> None:
-    """Fit to the released pairs, score as released, write and print Table 2."""
-    made_by = f"{MADE_BY} --as-released"
+def _as_released(job: Job, run: Run, draws: int) -> dict[str, Any]:
+    """Fit to the released pairs, score as released, write Table 2; the summary that was written."""
+    from foveate.commands.reading import chosen_observers
+    from foveate.data.readers.potsdam35 import read_potsdam35
+    from foveate.data.readers.released import read_released
+    from foveate.experiments.as_released import judge_as_released, page, released_fits
 
-    def work() -> str:
-        from foveate.commands.reading import chosen_observers
-        from foveate.data.readers.potsdam35 import read_potsdam35
-        from foveate.data.readers.released import read_released
-        from foveate.execution.cache import keep_compiled
-        from foveate.execution.places import place_for
-        from foveate.experiments.as_released import PAGE, judge_as_released, page, released_fits
-        from foveate.inference.files import write_whole
+    released = read_released(job.asked["data"])
+    who = chosen_observers(read_potsdam35(job.asked["data"]), job.asked["observers"])
+    which = _numbers(job.asked["folds"], len(released.folds))
+    fits = released_fits(job.out, released, named_models(job.asked["models"], "published"), who, which, run.seed)
 
-        keep_compiled()
-        place, released = place_for(*places), read_released(data)
-        who = chosen_observers(read_potsdam35(data), observers)
-        which = _numbers(folds, len(released.folds))
-        fits = released_fits(out, released, named_models(names, "published"), who, which, seed)
-        own_folder(out, [SUMMARY, PAGE, "table2.csv", "fits"], SUMMARY, made_by)
-        fits.check()
-        write_json(out / SUMMARY, {"made_by": made_by, "asked": asked, "finished": False})
-        with progress(f"{made_by}, seed {seed}; the results will be in {out}") as tell:
-            fits.fit(
-                place, lambda task, _, done, total: tell(f"{done} of {total} fits; {task.name}", 0.9 * done, total)
-            )
-            table, rows = judge_as_released(
-                fits, released, draws, lambda words, done, total: tell(words, 0.9 + 0.1 * done / total, 1.0)
-            )
-        for name, contents in (("table2", table.reset_index()), ("observers", rows)):
-            write_whole(
-                out / f"{name}.csv", lambda file, it=contents: it.to_csv(file, index=False, float_format="%.9g")
-            )
-        text = page(fits, table, rows, draws)
-        write_whole(out / PAGE, lambda file: file.write_text(text, encoding="utf-8"))
-        about = {"draws": draws, "seed": seed, "table2": table.to_dict(orient="index")}
-        summary = {"made_by": made_by, "asked": asked, "finished": True, "versions": versions()} | about
-        write_json(out / SUMMARY, summary)
-        return json.dumps(finite(summary)) if as_json else f"{table.round(3).to_string()}\nThe page is {out / PAGE}."
+    def work(place: "Place", tell: Tell) -> dict[str, Any]:
+        fits.fit(place, fits_told(part_of(tell, 0.0, FITS)))
+        table, rows = judge_as_released(fits, released, draws, part_of(tell, FITS, 1.0))
+        write_tables(job.out, {TABLE_2: table.reset_index(), "observers": rows})
+        write_page(job.out, page(fits, table, rows, draws))
+        return {"draws": draws, "seed": run.seed, TABLE_2: table.to_dict(orient="index")}
 
-    print(resumable(out, work))
+    return job.carry_out(run, fits.check, work)
+
+
+def _table2_words(out: Path, summary: Mapping[str, Any]) -> str:
+    import pandas as pd
+
+    table = pd.DataFrame.from_dict(summary[TABLE_2], orient="index", dtype=float).rename_axis("model")
+    return f"{table.round(3).to_string()}\nThe page is {out / PAGE}."
 
 
 def _numbers(folds: str, count: int) -> tuple[int, ...]:
