@@ -1,11 +1,13 @@
-"""How fast held-out steps are scored: log-probability, NSS and AUC of every (draw, step), and of their mean density.
+"""How fast held-out steps are scored: all scores together, as a study takes them, and those of every map alone.
 
     python benchmarks/scoring.py
     python benchmarks/scoring.py --data potsdam35-folder
 
-Without --data, the built-in example. One observer, one core: the process binds itself to one. Times are those of the
-processor, so that other programs on the machine count little. Plain NumPy scores the same maps of the full model in the
-same run; the ratio is what carries over to other machines. Prints a table and, as its last line, one JSON object.
+All scores: log-probability, NSS and AUC over all cells of every (draw, step) and of their mean density, and the pooled
+ROC curves with uniform (Borji) and with shuffled negatives. Without --data, the built-in example. One observer, one
+core: the process binds itself to one. Times are those of the processor, so that other programs on the machine count
+little. Plain NumPy scores the same maps of the full model in the same run; the ratio is what carries over to other
+machines. Prints a table and, as its last line, one JSON object.
 """
 
 import argparse
@@ -14,10 +16,10 @@ import os
 import platform
 import resource
 import time
+from dataclasses import replace
 
 DRAWS = 50
 PLAIN_DRAWS = 2
-REPEATS = 100  # random cells a step, for AUC-Borji
 GRID = 64
 
 
@@ -77,31 +79,50 @@ def vectors_around(model, count: int):
     return here + 0.1 * np.random.default_rng(0).standard_normal((count, len(here)))
 
 
-def measure(folder: str | None) -> dict:
-    """Rates, the ratio to plain NumPy, and the largest difference from it."""
+def all_scores(model, data, vectors):
+    """What `foveate compare` works out for one observer: scores of every step, and four pooled ROC curves."""
     import jax
     import numpy as np
 
     import foveate
+    from foveate.evaluate import heldout, roc
+    from foveate.evaluate.predictions import DrawScores, score_draws
+    from foveate.evaluate.scores import StepScores
+
+    steps, repeats = foveate.Steps.of(data, short="skip"), heldout.REPEATS
+    uniform = roc.uniform_cells(steps.count, steps.grid, jax.random.key(0), repeats=repeats)
+    shuffled = roc.shuffled_cells(data, jax.random.key(1), repeats=repeats)
+    found = score_draws(model, steps, vectors, np.concatenate([uniform, shuffled], axis=1))
+    curves = []
+    for part in (slice(0, repeats), slice(repeats, None)):
+        cut = [replace(it, density_at=it.density_at[..., part]) for it in (found.each, found.predictive)]
+        curves += [roc.pooled_roc(DrawScores(*cut)), roc.pooled_predictive_roc(DrawScores(*cut))]
+    return StepScores.of(found, data).mean_over_fixations(), curves
+
+
+def measure(folder: str | None, draws: int) -> dict:
+    """Rates, the ratio to plain NumPy, and the largest difference from it."""
+    import numpy as np
+
+    import foveate
     from foveate.evaluate.predictions import score_draws
-    from foveate.evaluate.roc import uniform_cells
 
     data = load(folder)
-    results: dict = {"draws": DRAWS}
+    results: dict = {"draws": draws}
     models = {
         name: foveate.named_model(name) for name in ("full", "fixed_choice", "local_saliency", "saliency_baseline")
     }
     models["printed"] = foveate.named_model("full", repulsion="printed")  # no faster way than its definition
     for name, model in models.items():
-        steps, vectors = foveate.Steps.of(data, short="skip"), vectors_around(model, DRAWS)
+        steps, vectors = foveate.Steps.of(data, short="skip"), vectors_around(model, draws)
         results["steps"] = steps.count
-        rate = DRAWS * steps.count / seconds(lambda: score_draws(model, steps, vectors), 5)  # noqa: B023
+        if name == "full":
+            everything = seconds(lambda: all_scores(model, data, vectors), 5)  # noqa: B023
+            results["all_scores_steps_per_s_per_core"] = draws * steps.count / everything
+        rate = draws * steps.count / seconds(lambda: score_draws(model, steps, vectors), 5)  # noqa: B023
         results["steps_per_s_per_core" if name == "full" else f"steps_per_s_per_core_{name}"] = rate
         if name != "full":
             continue
-        cells = uniform_cells(steps.count, steps.grid, jax.random.key(0), repeats=REPEATS)
-        with_cells = seconds(lambda: score_draws(model, steps, vectors, cells), 5)  # noqa: B023
-        results[f"steps_per_s_per_core_with_{REPEATS}_cells"] = DRAWS * steps.count / with_cells
         few = [model.from_real(vector).parameters for vector in vectors[:PLAIN_DRAWS]]
         few = [{label: np.asarray(value) for label, value in it.items()} for it in few]
         plain = seconds(lambda: [plain_scores(steps, **it) for it in few], 3)  # noqa: B023
@@ -118,10 +139,11 @@ def main() -> None:
     """Measure, then print the table and the JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="the potsdam35 folder (default: the built-in example)")
+    parser.add_argument("--draws", type=int, default=DRAWS, help=f"draws of the parameters (default: {DRAWS})")
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    results = measure(arguments.data)
+    results = measure(arguments.data, arguments.draws)
     results["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     import jax
 
