@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from arviz_stats.base.array import array_stats
 
-from foveate.inference.diagnosis import diagnose, weighted_diagnostics
+from foveate.inference.diagnosis import Diagnosis, diagnose, weighted_diagnostics
+from foveate.inference.posterior import Posterior
 from foveate.inference.samples import Samples, Weighted
+from foveate.model.catalogue import named_model
 
 LABELS = ["b", "s0"]
 
@@ -93,3 +95,44 @@ def test_resampled_copies_do_not_count_as_draws():
     assert not found.converged
     assert found.min_ess < 10
     assert "Pareto" in found.verdict
+
+
+# --- notes ---------------------------------------------------------------------------------------------------------
+
+
+def explored(*evidences: float, final: float | None = -100.0) -> Diagnosis:
+    found = samples(good(), facts={"exploration_log_evidence_nats": list(evidences)})
+    return diagnose(LABELS, replace(found, log_evidence_nats=None if final is None else (final, 0.01)))
+
+
+def test_explorations_that_are_merely_rough_are_not_mentioned():
+    assert explored(-100.4, -102.9).notes == ()
+    assert explored(-100.4, -100.9, final=None).notes == ()
+    assert diagnose(LABELS, samples(good())).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("evidences", "final"),
+    [((-100.4, -106.0), -100.0), ((-106.0, -105.5), -100.0), ((-95.0, -94.0), -100.0), ((-94.0, -100.0), None)],
+    ids=["one missed a mode", "both missed it", "the end missed it", "nothing but explorations"],
+)
+def test_explorations_that_disagree_are_a_note_and_no_failure(evidences, final):
+    found = explored(*evidences, final=final)
+    assert found.converged
+    assert found.verdict.startswith("converged")
+    assert "up to 6.0 nats apart" in found.verdict
+    assert found.to_dict()["notes"] == found.notes
+
+
+def test_a_fit_that_fails_has_its_notes_too():
+    bad = samples(np.zeros((4, 100, 2)), facts={"exploration_log_evidence_nats": [-9.0, -1.0]})
+    verdict = diagnose(LABELS, bad).verdict
+    assert verdict.startswith("NOT CONVERGED")
+    assert verdict.index("R-hat") < verdict.index("Note: evidences")
+
+
+def test_notes_survive_a_file(tmp_path):
+    model = named_model("local_saliency")
+    found = samples(good(), facts={"exploration_log_evidence_nats": [-9.0, -1.0]})
+    posterior = Posterior(model, "ann", found, diagnose(model.labels, found), {})
+    assert Posterior.load(posterior.save(tmp_path / "ann.nc")).diagnosis.notes == posterior.diagnosis.notes != ()

@@ -124,7 +124,8 @@ def _nuts_between_modes(
     equal, log_density = np.zeros(found.real.shape[:2]), found.statistics["lp"]
     modes = find_modes(target, found.real, equal, log_density, proposal.mixture, error_of_chains)
     evaluations = found.evaluations + proposal.evaluations + modes.evaluations
-    return Samples(**(vars(found) | {"modes": modes, "evaluations": evaluations}))
+    facts = {**found.facts, "exploration_log_evidence_nats": list(proposal.exploration_log_evidence_nats)}
+    return Samples(**(vars(found) | {"modes": modes, "evaluations": evaluations, "facts": facts}))
 
 
 def _check(model: Any, data: Any, sampler: str) -> None:
