@@ -7,12 +7,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import jax
 import numpy as np
 import pytest
 
-from foveate import cli
+from foveate import InputError, cli
+from foveate.commands.fit import PARTICLES_PER_NUMBER
 from foveate.execution.store import FitStore
+from foveate.inference.smc import tempered
 
 COMMAND = Path(sys.executable).parent / "foveate"
 OBSERVERS = ["ann", "ben", "cleo"]
@@ -149,11 +154,20 @@ def mistake(monkeypatch, capsys, unchecked_types):
         (["--data", "example", "--sampler", "hmc"], "sampler = 'hmc'"),
         (["--data", "example", "--model", "local_saliency", "--sampler", "gibbs"], "Gibbs"),
         (["--data", "example", "--draws", "2"], "--draws"),
+        (["--data", "example", "--sampler", "smc", "--draws", "59"], "needs at least 60 for the 6 numbers"),
     ],
 )
 def test_a_mistake_is_one_line_and_makes_nothing(mistake, tmp_path, arguments, words):
     assert words in mistake("fit", "--out", tmp_path / "fits", *arguments)
     assert not (tmp_path / "fits").exists()
+
+
+def test_the_fewest_particles_are_those_that_the_sampler_takes(unchecked_types):
+    """The command says it before the sampler would."""
+    target = cast(Any, SimpleNamespace(size=6))  # all that is looked at before the second setting is refused
+    for particles, refused in ((6 * PARTICLES_PER_NUMBER - 1, "particles"), (6 * PARTICLES_PER_NUMBER, "replicates")):
+        with pytest.raises(InputError, match=refused):
+            tempered(target, jax.random.key(0), particles=particles, replicates=1)
 
 
 def test_folders_of_others_stay_as_they_are(mistake, undisturbed, tmp_path):

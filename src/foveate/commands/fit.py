@@ -8,6 +8,7 @@ import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
 from foveate.commands.options import Cells, Data, Observers, Seed
+from foveate.errors import InputError
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Dataset
@@ -21,6 +22,8 @@ HELP = (
 )
 SHORT_HELP = "Fit a model to each observer; resumes where it stopped."
 EXAMPLE = "Example: foveate fit --data example --model local_saliency --out fits"
+
+PARTICLES_PER_NUMBER = 10  # that tempered SMC takes at least; it would say so itself, but only once fits have begun
 
 
 def fit(
@@ -95,6 +98,12 @@ class _Task:
 
         fitted = named_model(model, **settings)
         chosen = chosen_sampler(fitted, sampler)
+        least = PARTICLES_PER_NUMBER * len(fitted.labels)
+        if chosen == "smc" and draws is not None and draws < least:
+            raise InputError(
+                f"--draws {draws}: tempered SMC needs at least {least} for the {len(fitted.labels)} numbers of model "
+                f"{model!r}; give {least} or more."
+            )
         keep_compiled()
         self.data = read(source, cells)
         self.observers = chosen_observers(self.data, names)
