@@ -26,14 +26,16 @@ def folder(tmp_path) -> Path:
     run = Run(MODEL, "data", (1, 2, 3, 4), 5, "nuts", {}, "0")
     store = FitStore(tmp_path / "fits", run)
     store.folder.mkdir()
-    rng = np.random.default_rng(0)
-    good = rng.normal(size=(4, 500, 6))
+    good = np.random.default_rng(0).normal(size=(4, 500, 6))
     for observer, real in ((1, good), (2, good + np.arange(4)[:, None, None]), (3, np.zeros((4, 500, 6)))):
         statistics = {"diverging": np.zeros((4, 500)), "acceptance_rate": np.full((4, 500), 0.8)}
-        samples = Samples(real, "nuts", {"chains": 4}, statistics, 100)
-        key = np.asarray(jax.random.key_data(observer_key(run.key, observer))).ravel().tolist()
-        store.save(Posterior(MODEL, observer, samples, diagnose(MODEL.labels, samples), {"key": key, "seconds": 1.0}))
+        keep(store, observer, Samples(real, "nuts", {"chains": 4}, statistics, 100))
     return store.folder
+
+
+def keep(store: FitStore, observer: int, samples: Samples) -> None:
+    key = np.asarray(jax.random.key_data(observer_key(store.run.key, observer))).ravel().tolist()
+    store.save(Posterior(MODEL, observer, samples, diagnose(MODEL.labels, samples), {"key": key, "seconds": 1.0}))
 
 
 def output(monkeypatch, capsys, *arguments: object) -> str:
@@ -60,6 +62,7 @@ def test_problems_come_first_and_are_said_in_words(folder, monkeypatch, capsys):
     assert "Observer 2: R-hat of epsilon_row" in text
     assert "2 of 3 fits have NOT CONVERGED (observer 2, 3): do not rely on them." in text
     assert "1 of the data's 4 observers" in text
+    assert "took over" not in text
 
 
 def test_json_is_one_object_that_any_reader_takes(folder, monkeypatch, capsys):
@@ -73,6 +76,25 @@ def test_json_is_one_object_that_any_reader_takes(folder, monkeypatch, capsys):
     assert said["fits"][1]["max_rhat"] is None  # infinite
     assert set(said["fits"][2]["numbers"]) == set(MODEL.labels)
     assert said["fits"][2]["numbers"]["b"]["rhat"] < 1.02
+
+
+def test_fits_in_which_smc_took_over_are_marked(tmp_path, monkeypatch, capsys):
+    store = FitStore(tmp_path / "fits", Run(MODEL, "data", (1, 2, 3), 5, "importance", {}, "0"))
+    store.folder.mkdir()
+    good = np.random.default_rng(0).normal(size=(4, 500, 6))
+    taken = {"particles": 1000, "instead_of": "importance"}
+    keep(store, 1, Samples(good, "importance", {}, {}, 100))
+    keep(store, 2, Samples(good, "smc", taken, {}, 100))
+    keep(store, 3, Samples(good + np.arange(4)[:, None, None], "smc", taken, {}, 100))
+    lines = output(monkeypatch, capsys, store.folder).splitlines()
+    assert all(len(line) <= 100 for line in lines)
+    rows = [line.split() for line in lines if line.startswith(" ") and line.split() and line.split()[0].isdigit()]
+    assert [(row[0], row[-1]) for row in rows] == [("3", "CONVERGED*"), ("1", "converged"), ("2", "converged*")]
+    said = " ".join(" ".join(lines).split())
+    assert "* Tempered SMC took over from importance sampling" in said
+    assert "in 2 of 3 fits (observer 2, 3)." in said
+    fits = json.loads(output(monkeypatch, capsys, store.folder, "--json"))["fits"]
+    assert {fit["observer"]: fit["instead_of"] for fit in fits} == {1: None, 2: "importance", 3: "importance"}
 
 
 def test_figures_are_drawn_for_every_fit_also_for_a_chain_that_never_moved(folder, monkeypatch, capsys, tmp_path):

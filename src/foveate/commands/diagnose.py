@@ -9,7 +9,8 @@ import typer
 HELP = (
     "Judge the fits in a folder that `foveate fit` made: for each observer the worst R-hat and the least bulk and tail "
     "effective sample size of all numbers, divergences, acceptance rate, Pareto k of importance weights, the number of "
-    "modes, and a verdict. Fits that have not converged come first."
+    "modes, and a verdict, with an asterisk where tempered SMC took over from importance sampling. Fits that have not "
+    "converged come first."
 )
 SHORT_HELP = "Judge the fits in a folder."
 EXAMPLE = "Example: foveate diagnose fits"

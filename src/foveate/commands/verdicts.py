@@ -1,9 +1,9 @@
 """Fits judged, for people as a table and for machines as JSON: what `foveate fit` and `foveate diagnose` print."""
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from foveate.commands.outputs import finite
 from foveate.errors import some_of
 
 if TYPE_CHECKING:
@@ -27,8 +27,24 @@ def problems_first(posteriors: Sequence["Posterior"]) -> list["Posterior"]:
     return sorted(posteriors, key=lambda posterior: posterior.converged)
 
 
+def taken_over(posteriors: Sequence["Posterior"]) -> str:
+    """For whom tempered SMC took over from importance sampling, in a sentence; empty where it did not."""
+    whom = [posterior.observer for posterior in posteriors if _instead_of(posterior)]
+    if not whom:
+        return ""
+    return (
+        f"Tempered SMC took over from importance sampling, whose weights were too uneven, in {len(whom)} of "
+        f"{len(posteriors)} fits (observer {some_of(whom, 10)})."
+    )
+
+
+def _instead_of(posterior: "Posterior") -> str | None:
+    """The sampler that was asked for, where another took over."""
+    return posterior.samples.settings.get("instead_of")
+
+
 def print_verdicts(posteriors: Sequence["Posterior"], title: str) -> None:
-    """A row for each fit, then what is wrong with those that have not converged, then a summary."""
+    """A row for each fit, then what is wrong with those that have not converged, who took over, and a summary."""
     from rich import box
     from rich.table import Table
 
@@ -47,13 +63,15 @@ def print_verdicts(posteriors: Sequence["Posterior"], title: str) -> None:
             "-" if found.acceptance is None else f"{found.acceptance:.2f}",
             "-" if found.pareto_k is None else f"{found.pareto_k:.2f}",
             "-" if modes is None else str(len(modes.mass)),
-            "converged" if posterior.converged else "NOT CONVERGED",
+            ("converged" if posterior.converged else "NOT CONVERGED") + ("*" if _instead_of(posterior) else ""),
         )
     console = result_console()
     console.print(table)
     for posterior in problems_first(posteriors):
         if not posterior.converged:
             console.print(f"Observer {posterior.observer}: {' '.join(posterior.diagnosis.problems)}", markup=False)
+    if taken_over(posteriors):
+        console.print(f"* {taken_over(posteriors)}", markup=False)
     console.print(summary(posteriors), markup=False)
 
 
@@ -75,7 +93,7 @@ def as_record(posterior: "Posterior") -> dict[str, Any]:
     found, modes = posterior.diagnosis, posterior.samples.modes
     said = found.to_dict()
     per_number = zip(said.pop("labels"), said.pop("rhat"), said.pop("ess_bulk"), said.pop("ess_tail"), strict=True)
-    return _finite(
+    return finite(
         {"observer": posterior.observer}
         | said
         | {
@@ -88,16 +106,9 @@ def as_record(posterior: "Posterior") -> dict[str, Any]:
                 for mass, error in zip(modes.mass.tolist(), modes.mass_error.tolist(), strict=True)
             ],
             "sampler": posterior.samples.sampler,
+            "instead_of": _instead_of(posterior),
             "settings": dict(posterior.samples.settings),
             "steps": posterior.provenance.get("steps"),
             "seconds": posterior.provenance.get("seconds"),
         }
     )  # fmt: skip
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
