@@ -13,9 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foveate.errors import InputError
 from foveate.evaluate import calibration
 from foveate.evaluate.calibration import LOG_LIKELIHOOD, Calibration
 from foveate.evaluate.trials import Drawn, Store, run_trials
+from foveate.execution.store import locked
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
@@ -28,13 +30,15 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def fake(model, key, *, sampler, data_sets, false_alarm, store, report) -> Calibration:
-    """Ranks that are right, for NUTS those of draws that lie too low; one fit in ten has problems."""
+    """Ranks that are right, for NUTS those of draws that lie too low; a tenth has problems, and another sampler."""
     labels = (*model.labels, LOG_LIKELIHOOD)
 
     def trial(own, told) -> Drawn:
         rng = np.random.default_rng(np.asarray(jax.random.key_data(own)).tolist())
         values = rng.standard_normal((100, len(labels))) - (0 if sampler == "importance" else np.eye(1, 100).T - 1)
-        return Drawn(values[0], values[1:], ("R-hat 1.20",) if rng.random() < 0.1 else ())
+        if rng.random() < 0.1:
+            return Drawn(values[0], values[1:], ("R-hat 1.20",), {"instead_of": sampler})
+        return Drawn(values[0], values[1:])
 
     kept = Store.open(store, {"made_by": "foveate calibrate", "sampler": sampler})
     outcomes = run_trials(trial, key, range(data_sets), draws=99, store=kept, report=report)
@@ -64,6 +68,10 @@ def test_verdicts_ranks_and_figures_are_written(run, tmp_path):
     troubled = ranks[ranks["problems"].notna()]["data_set"].unique().tolist()
     assert sorted(troubled) == sorted(int(index) for index in found["local_saliency_nuts"]["unconverged"])
     assert len(troubled) > 0
+    assert sorted(found["local_saliency_nuts"]["taken_over"]) == sorted(troubled)
+    assert f"took over in {len(troubled)} of 60" in found["local_saliency_nuts"]["verdict"]
+    (row,) = (line.split() for line in out.splitlines() if " nuts " in line)
+    assert row.count(str(len(troubled))) >= 2  # with problems, by SMC
     for sampler in ("importance", "nuts"):
         for ending in ("png", "svg"):
             assert (tmp_path / f"local_saliency_{sampler}.{ending}").stat().st_size > 1000
@@ -109,6 +117,56 @@ def test_another_seed_or_somebody_elses_folder_is_refused(run, tmp_path):
     code, _, err = run("--out", tmp_path / "theirs", *settings)
     assert code == 2
     assert "did not make" in err
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "png", "svg"])
+def test_no_file_of_somebody_else_is_written_over(run, tmp_path, ending):
+    theirs = tmp_path / f"local_saliency_importance.{ending}"
+    theirs.write_text("mine")
+    code, _, err = run("--out", tmp_path, "--models", "local_saliency")
+    assert code == 2
+    assert "did not make" in err
+    assert [(file, file.read_text()) for file in tmp_path.iterdir()] == [(theirs, "mine")]
+
+
+def test_results_of_another_version_are_refused(run, tmp_path):
+    settings = ["--out", tmp_path, "--models", "local_saliency", "--samplers", "importance", "--data-sets", 5]
+    run(*settings)
+    about = json.loads((tmp_path / "calibration.json").read_text())
+    about["versions"]["foveate"] = "0.0.1"
+    (tmp_path / "calibration.json").write_text(json.dumps(about))
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    code, _, err = run(*settings)
+    assert code == 2
+    assert "with foveate 0.0.1, not" in err
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_two_runs_do_not_write_into_one_folder_at_once(run, tmp_path):
+    settings = ["--out", tmp_path, "--models", "local_saliency", "--samplers", "importance", "--data-sets", 5]
+    with locked(tmp_path):
+        code, _, err = run(*settings)
+        assert code == 2
+        assert "another run is writing into" in err
+        assert not list(tmp_path.iterdir())
+    assert run(*settings)[0] == 0
+
+
+def test_a_run_that_died_in_its_first_calibration_goes_on(run, tmp_path, monkeypatch):
+    """Its files are known for ours although no calibration was finished."""
+
+    def dies(*arguments, report, **settings):
+        def stops(progress):
+            raise InputError("the power went")
+
+        return fake(*arguments, report=stops, **settings)
+
+    settings = ["--out", tmp_path, "--models", "local_saliency", "--samplers", "importance", "--data-sets", 5]
+    monkeypatch.setattr(calibration, "calibrate", dies)
+    assert "the power went" in run(*settings)[2]
+    assert (tmp_path / "local_saliency_importance.jsonl").exists()
+    monkeypatch.setattr(calibration, "calibrate", fake)
+    assert run(*settings)[0] == 0
 
 
 @pytest.mark.slow

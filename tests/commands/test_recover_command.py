@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foveate.errors import InputError
+from foveate.execution.store import locked
 from foveate.experiments import recovery
 from foveate.experiments.recovery import Recovery, recovery_data, recovery_model, split_key
 from foveate.inference.diagnosis import diagnose
@@ -57,6 +59,32 @@ def test_tables_figures_and_posteriors_are_written_and_kept(run, tmp_path):
     code, _, err = run("--out", tmp_path, "--models", "full", "--chains", 5)
     assert code == 2
     assert "--chains 4" in err
+
+
+def test_results_of_another_version_are_refused(run, tmp_path, monkeypatch):
+    """Also those of a run that finished no model."""
+
+    def dies(*_, **settings):
+        raise InputError("the power went")
+
+    monkeypatch.setattr(recovery, "recover", dies)
+    assert "the power went" in run("--out", tmp_path, "--models", "full")[2]
+    about = json.loads((tmp_path / "recovery.json").read_text())
+    about["versions"]["foveate"] = "0.0.1"
+    (tmp_path / "recovery.json").write_text(json.dumps(about))
+    monkeypatch.setattr(recovery, "recover", fake)
+    code, _, err = run("--out", tmp_path, "--models", "full")
+    assert code == 2
+    assert "with foveate 0.0.1, not" in err
+    assert FITTED == []
+
+
+def test_two_runs_do_not_write_into_one_folder_at_once(run, tmp_path):
+    with locked(tmp_path):
+        code, _, err = run("--out", tmp_path, "--models", "full")
+        assert code == 2
+        assert "another run is writing into" in err
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

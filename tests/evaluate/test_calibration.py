@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from foveate.errors import InputError
+from foveate.evaluate import calibration
 from foveate.evaluate.calibration import LOG_LIKELIHOOD, Calibration, calibrate, smooth_maps
 from foveate.evaluate.trials import Drawn, Store, rank_among, run_trials, thinned
-from foveate.inference.samples import Progress, silent
+from foveate.inference.samples import Progress, Samples, silent
 from foveate.model.catalogue import local_saliency, saliency_baseline
 
 DRAWS = 99
@@ -79,6 +80,18 @@ def test_fits_with_problems_are_counted_and_kept():
     assert len(found.ranks) == 200
     assert f"{len(far)} of 200 fits had problems" in found.verdict
     assert found.to_dict()["unconverged"] == {index: ["far out"] for index in far}
+
+
+def test_fits_in_which_another_sampler_took_over_are_counted():
+    def trial(key, told) -> Drawn:
+        drawn = toy()(key, told)
+        return replace(drawn, facts={"instead_of": "exact" if drawn.truth[0] > 1 else None})
+
+    found = calibration_of(trial)
+    assert found.taken_over == [it.index for it in found.outcomes if it.truth[0] > 1]
+    assert 0 < len(found.taken_over) < 200
+    assert f"tempered SMC took over in {len(found.taken_over)} of 200" in found.verdict
+    assert "took over" not in calibration_of(toy()).verdict
 
 
 def test_failing_is_leaving_the_band():
@@ -199,6 +212,19 @@ def test_local_saliency_is_calibrated(sampler):
     found = calibrate(local_saliency(), jax.random.key(1), sampler=sampler, data_sets=200)
     assert found.passed, found.verdict
     assert len(found.unconverged) < 10
+
+
+def test_a_real_calibration_knows_who_took_over_and_its_version(tmp_path, monkeypatch):
+    def draws(target, key, sampler, *_) -> Samples:
+        real = np.random.default_rng(0).normal(size=(2, 100, target.size))
+        return Samples(real, "smc", {"instead_of": sampler}, {}, 1)
+
+    monkeypatch.setattr(calibration, "draw", draws)
+    settings = {"data_sets": 2, "cells": 12, "paths": 4, "fixations": 7, "store": tmp_path / "ranks.jsonl"}
+    assert calibrate(local_saliency(), jax.random.key(1), **settings).taken_over == [0, 1]
+    monkeypatch.setattr(calibration, "version", lambda package: "99")
+    with pytest.raises(InputError, match="differs in version"):
+        calibrate(local_saliency(), jax.random.key(1), **settings)
 
 
 def test_maps_are_smooth_and_of_the_key_alone():

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.commands.options import AsJson, Seed
-from foveate.commands.outputs import MODELS, chosen, finite, own_folder, progress, resumable, versions, write_json
+from foveate.commands.outputs import (
+    MODELS,
+    chosen,
+    finite,
+    own_folder,
+    progress,
+    refuse_version,
+    resumable,
+    versions,
+    write_json,
+)
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,6 +26,7 @@ if TYPE_CHECKING:
 
 SAMPLERS = ("importance", "nuts", "smc")
 SUMMARY, MADE_BY = "calibration.json", "foveate calibrate"
+ENDINGS = (".jsonl", ".csv", ".png", ".svg")  # of the files of a model and a sampler: fits, ranks, figure
 EXAMPLE = "Example: foveate calibrate --out calibration --models local_saliency --data-sets 200 --seed 1"
 SHORT_HELP = "Check that posteriors are as wide as they should be."
 HELP = (
@@ -44,11 +55,16 @@ def calibrate(
         for model in chosen(models, MODELS, "model")
         for sampler in chosen(samplers, SAMPLERS, "sampler")
     ]
-    own_folder(out, [SUMMARY], SUMMARY, MADE_BY)
-    earlier = _earlier(out, seed)
-    found = resumable(out, lambda: _run(out, jobs, data_sets, seed, false_alarm))
-    about = _summary(earlier, found, seed)
-    write_json(out / SUMMARY, about)
+    from foveate.execution.store import locked
+
+    names = [f"{model}_{sampler}{ending}" for model in MODELS for sampler in SAMPLERS for ending in ENDINGS]
+    own_folder(out, [SUMMARY, *names], SUMMARY, MADE_BY)
+    with locked(out):
+        earlier = _earlier(out, seed)
+        write_json(out / SUMMARY, _summary(earlier, [], seed))  # whose folder it is, from the first fit on
+        found = resumable(out, lambda: _run(out, jobs, data_sets, seed, false_alarm))
+        about = _summary(earlier, found, seed)
+        write_json(out / SUMMARY, about)
     if as_json:
         print(json.dumps(finite(about)))
     else:
@@ -137,13 +153,14 @@ def _summary(earlier: dict[str, Any], found: "list[Calibration]", seed: int) -> 
 
 
 def _earlier(out: Path, seed: int) -> dict[str, Any]:
-    """What earlier runs with the same seed left in the folder."""
+    """What earlier runs with the same seed and version left in the folder."""
     file = out / SUMMARY
     if not file.exists():
         return {}
     before = json.loads(file.read_text(encoding="utf-8"))
     if before["seed"] != seed:
         raise InputError(f"{out} holds calibrations with seed {before['seed']}: give that seed, or another folder.")
+    refuse_version(out, before, MADE_BY)
     return before["calibrations"]
 
 
@@ -155,7 +172,7 @@ def _print_table(found: "list[Calibration]", out: Path) -> None:
     from foveate.model.catalogue import TITLES
 
     table = Table("model", "sampler", title="Simulation-based calibration", title_justify="left", box=SIMPLE_HEAD)
-    for heading in ("data sets", "smallest p", "problems", "s a fit"):
+    for heading in ("data sets", "smallest p", "problems", "by SMC", "s a fit"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict")
     for it in found:
@@ -163,13 +180,14 @@ def _print_table(found: "list[Calibration]", out: Path) -> None:
         seconds = sum(outcome.seconds for outcome in it.outcomes) / len(it.outcomes)
         table.add_row(
             TITLES[it.model], it.sampler, str(len(it.outcomes)), f"{it.p_values[worst]:.2g} {it.labels[worst]}",
-            str(len(it.unconverged)), f"{seconds:.1f}", "passed" if it.passed else "FAILED",
+            str(len(it.unconverged)), "-" if it.sampler == "smc" else str(len(it.taken_over)), f"{seconds:.1f}",
+            "passed" if it.passed else "FAILED",
         )  # fmt: skip
     console = result_console()
     console.print(table)
     rate = found[0].false_alarm
     console.print(
         f"A row fails if its smallest p is below {rate:g} divided by the number of quantities, which happens with "
-        f"probability {rate:g} or less to a sampler that is right. Fits with problems are counted and kept. Ranks, "
-        f"figures and {SUMMARY} are in {out}."
+        f"probability {rate:g} or less to a sampler that is right. Fits with problems are counted and kept, and so are "
+        f"those in which tempered SMC took over ('by SMC'). Ranks, figures and {SUMMARY} are in {out}."
     )

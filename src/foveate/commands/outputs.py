@@ -85,6 +85,16 @@ def resumable(out: Path, work: Callable[[], Result]) -> Result:
         leave_at_once(say(f"interrupted; what is done is in {out}: run the same command again to go on.", INTERRUPTED))
 
 
+def refuse_version(out: Path, before: Mapping[str, Any], made_by: str) -> None:
+    """Refuse results of another version of foveate: its numbers may be others."""
+    theirs, ours = before.get("versions", {}).get("foveate", "of unknown version"), versions()["foveate"]
+    if theirs != ours:
+        raise InputError(
+            f"{out} holds results of '{made_by}' with foveate {theirs}, not {ours}: nothing was overwritten; give "
+            "another folder."
+        )
+
+
 def versions() -> dict[str, str]:
     """The versions that a result depends on, by package."""
     from importlib.metadata import version

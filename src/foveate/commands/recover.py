@@ -9,7 +9,17 @@ import typer
 
 from foveate.commands.interruption import interruptible
 from foveate.commands.options import AsJson, Seed
-from foveate.commands.outputs import MODELS, chosen, finite, own_folder, progress, resumable, versions, write_json
+from foveate.commands.outputs import (
+    MODELS,
+    chosen,
+    finite,
+    own_folder,
+    progress,
+    refuse_version,
+    resumable,
+    versions,
+    write_json,
+)
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,13 +61,16 @@ def recover(
         raise InputError(
             "Gibbs sampling has no conditionals for local_saliency: say --models full,local_choice,fixed_choice."
         )
+    from foveate.execution.store import locked
+
     maps = interruptible(lambda: _maps(data))  # a mistake in --data comes out before anything is written
     own_folder(out, [SUMMARY, *(f"{name}{ending}" for name in MODELS for ending in ENDINGS)], SUMMARY, MADE_BY)
     asked = {"seed": seed, "data": data, "sampler": sampler, "chains": chains}
-    earlier = _claim(out, asked)
-    found = resumable(out, lambda: _run(out, names, maps, asked))
-    about = _summary(asked, earlier, found)
-    write_json(out / SUMMARY, about)
+    with locked(out):
+        earlier = _claim(out, asked)
+        found = resumable(out, lambda: _run(out, names, maps, asked))
+        about = _summary(asked, earlier, found)
+        write_json(out / SUMMARY, about)
     if as_json:
         print(json.dumps(finite(about)))
     else:
@@ -72,8 +85,9 @@ def _claim(out: Path, asked: dict[str, Any]) -> dict[str, Any]:
         differ = [f"--{name} {before.get(name)}" for name, value in asked.items() if before.get(name) != value]
         if differ:
             raise InputError(f"{out} holds a recovery with {' '.join(differ)}: say so, or give another folder.")
+        refuse_version(out, before, MADE_BY)
         return before["models"]
-    write_json(file, {"made_by": MADE_BY} | asked | {"models": {}})
+    write_json(file, _summary(asked, {}, []))
     return {}
 
 

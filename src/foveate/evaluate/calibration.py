@@ -8,6 +8,7 @@ that ignores the data equals the prior and would pass).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from foveate.errors import InputError, some_of
 from foveate.evaluate.trials import Drawn, Outcome, Store, Trial, run_trials, thinned
 from foveate.evaluate.uniformity import Band, ecdf_difference, simultaneous_band, uniformity
 from foveate.inference.diagnosis import LARGEST_PARETO_K, MOST_DIVERGING, Diagnosis, diagnose
+from foveate.inference.draws import generator
 from foveate.inference.fit import SAMPLERS, draw
 from foveate.inference.posterior import parameters_of
 from foveate.inference.samples import Report, Samples, silent
@@ -74,6 +76,11 @@ class Calibration:
         return [it.index for it in self.outcomes if it.problems]
 
     @property
+    def taken_over(self) -> list[int]:
+        """Indices of the data sets where another sampler took over from the one that is calibrated."""
+        return [it.index for it in self.outcomes if it.facts.get("instead_of")]
+
+    @property
     def p_values(self) -> Float[np.ndarray, " quantity"]:
         """Of the test that each quantity's ranks are uniform."""
         return np.array([uniformity(ranks, self.draws) for ranks in self.ranks.T])
@@ -104,8 +111,10 @@ class Calibration:
         worst = int(np.argmin(self.p_values))
         found = f"smallest p {self.p_values[worst]:.2g} ({self.labels[worst]})"
         words = f"{'passed' if self.passed else 'FAILED'}: {found}, fails below {self.smallest_passing_p:.2g}"
-        count = len(self.unconverged)
-        return f"{words}; {count} of {len(self.outcomes)} fits had problems." if count else f"{words}."
+        troubled, others, fits = len(self.unconverged), len(self.taken_over), len(self.outcomes)
+        words += f"; {troubled} of {fits} fits had problems" if troubled else ""
+        words += f"; tempered SMC took over in {others} of {fits}" if others else ""
+        return f"{words}."
 
     def to_dict(self) -> dict[str, Any]:
         """As something that JSON can hold."""
@@ -119,6 +128,7 @@ class Calibration:
             "smallest_passing_p": self.smallest_passing_p,
             "passed": self.passed,
             "unconverged": {it.index: list(it.problems) for it in self.outcomes if it.problems},
+            "taken_over": self.taken_over,
             "fit_seconds": round(float(sum(it.seconds for it in self.outcomes)), 1),
             "verdict": self.verdict,
         }
@@ -154,6 +164,7 @@ def calibrate(
     maps = smooth_maps(cells, paths, for_maps)
     header = {
         "made_by": MADE_BY,
+        "version": version("foveate"),
         "model": describe(model),
         "sampler": sampler,
         "key": np.asarray(jax.random.key_data(key)).ravel().tolist(),
@@ -178,7 +189,7 @@ def calibrate(
 
 def smooth_maps(cells: int, pictures: int, key: PRNGKeyArray) -> SaliencyMaps:
     """Made-up maps: the exponential of smooth noise, mixed with a little of the uniform density."""
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    rng = generator(key)
     grid = Grid(cells, cells, EXTENT)
     width = SMOOTH_DEG / np.array(grid.cell_deg)
     maps = {}
@@ -241,7 +252,8 @@ def _problems(diagnosis: Diagnosis, samples: Samples, needed: int) -> tuple[str,
 
 def _facts(diagnosis: Diagnosis, samples: Samples) -> dict[str, Any]:
     return {
-        "sampler": samples.sampler,  # another than asked for where it gave up on itself
+        "sampler": samples.sampler,
+        "instead_of": samples.settings.get("instead_of"),  # the one asked for, where it gave up on itself
         "max_rhat": round(float(diagnosis.max_rhat), 4),
         "min_ess": round(float(diagnosis.min_ess), 1),
         "divergences": diagnosis.divergences,
