@@ -87,7 +87,9 @@ def find_modes(
     kept = kept[np.argsort(-counts[kept])]
     candidates = [np.nonzero(component == k)[0] for k in kept]
     tops = np.array([mine[np.argmax(heights[mine])] for mine in candidates])
-    values, evaluations = heights[tops], 0
+    # Whether there is a valley does not hang on tenths of a nat: rough densities, at the tops as between them.
+    rough = target.coarsened()
+    values, level, evaluations = heights[tops], log_densities(rough, vectors[tops]), GROUP
     family = np.arange(len(kept))
     along = np.linspace(0, 1, POINTS + 2)[1:-1, None]
     distance = np.sqrt(np.square((vectors[tops][:, None] - vectors[tops][None]) / vectors.std(axis=0)).sum(axis=2))
@@ -95,9 +97,9 @@ def find_modes(
     for _, i, j in pairs:
         if family[i] == family[j]:
             continue
-        line = log_densities(target, vectors[tops[i]] * (1 - along) + vectors[tops[j]] * along)
+        line = log_densities(rough, vectors[tops[i]] * (1 - along) + vectors[tops[j]] * along)
         evaluations += GROUP
-        if line.min() > min(values[i], values[j]) - VALLEY_NATS:
+        if line.min() > min(level[i], level[j]) - VALLEY_NATS:
             family[family == family[i]] = family[j]
     label = np.full(len(vectors), -1)
     for place, k in enumerate(kept):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Bool, Float, Int
 
@@ -22,7 +23,7 @@ from foveate.model.history import Array
 from foveate.model.kernels import CANCELLATION, Sum, peak, sum_from_moments, total
 from foveate.model.policies import REPELLED_WEIGHT, axis_gaussian
 from foveate.model.scene import Scene, differentiable, salient_sum, salient_value
-from foveate.model.surroundings import half_kept, overlap_sums, overlap_value
+from foveate.model.surroundings import half_kept, larger_sums, larger_value, overlap_sums, overlap_value
 from foveate.model.windows import (
     KEPT,
     WINDOWS,
@@ -36,7 +37,8 @@ from foveate.model.windows import (
 # With more cells than this in a window, steps are taken path by path, so that their windows stay in the cache.
 CACHED_CELLS = 600
 
-# The largest side of a cell, in standard deviations, where sums need not be exact.
+# The largest side of a cell that is twice as long, in standard deviations, where sums need not be exact; of one four
+# times as long it is half of that, since a map varies more in it.
 SMALL_CELL = 1.0
 LEAST_LEFT = 0.01  # of the wide Gaussian's peak: where less is left, larger cells are not tried
 
@@ -66,7 +68,8 @@ def _trusted(scene: Scene, difference: Array, wide: Array, narrow: Array, repell
 
 def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
     def whole() -> Array:
-        return _over_all_cells(_whole_value, scene, wide, narrow)
+        exact = partial(_by_path, _whole_value, scene, wide, narrow)
+        return _over_all_cells(exact, larger_value, scene, wide, narrow)
 
     def by_window() -> Array:
         attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
@@ -80,7 +83,11 @@ def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Arr
     """Sums of both Gaussians over the cells that are not forbidden, and the saliency of those that are."""
 
     def whole() -> tuple[Sum, Sum, Array]:
-        return _over_all_cells(_whole_sums, scene, wide, narrow)
+        def rough(*cells: Any) -> tuple[Sum, Sum, Array]:
+            return *larger_sums(*cells), jnp.zeros(scene.gaze.shape[:-1])
+
+        exact = partial(_by_path, _whole_sums, scene, wide, narrow)
+        return _over_all_cells(exact, rough, scene, wide, narrow)
 
     def by_window() -> tuple[Sum, Sum, Array]:
         attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
@@ -211,20 +218,22 @@ def _sums_over(cells: _Cells, saliency: Float[Array, "*batch row column"]) -> tu
 # --- the whole grid ------------------------------------------------------------------------------------------------
 
 
-def _over_all_cells(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narrow: Array) -> Any:
-    """`function` of all cells, or of the largest ones that are still small beside both Gaussians."""
+def _over_all_cells(
+    exact: Callable[[], Any], rough: Callable[..., Any], scene: Scene, wide: Array, narrow: Array
+) -> Any:
+    """`exact()`, or `rough` of the largest cells that are still small beside both Gaussians."""
     if scene.coarser is None:
-        return _by_path(function, scene, wide, narrow)
-    scenes = [*(scene.with_cells(maps) for maps in scene.coarser), scene]
+        return exact()
     narrowest = jnp.sqrt(jnp.minimum(wide, narrow))
-    cells = jnp.asarray([it.grid.cell_deg for it in scenes[:-1]])
-    fine = jnp.asarray([scene.grid.cell_deg])
-    smooth = jnp.all((cells <= SMALL_CELL * narrowest) | (cells < 1.5 * fine), axis=1)
-    branches = [partial(_by_path, function, it, wide, narrow) for it in scenes]
-    found = lax.switch(jnp.argmax(jnp.append(smooth, True)), branches)
+    sides = [np.divide(scene.grid.shape, it.shape[:2]) for it in scene.coarser]
+    cells = jnp.asarray(sides) * jnp.asarray(scene.grid.cell_deg)
+    largest = SMALL_CELL * 2 / jnp.asarray(sides) * narrowest
+    smooth = jnp.all((cells <= largest) | (jnp.asarray(sides) == 1), axis=1)
+    branches = [partial(rough, scene.grid, it, scene.gaze, wide, narrow) for it in scene.coarser]
+    found = lax.switch(jnp.argmax(jnp.append(smooth, True)), [*branches, exact])
     # Where nearly all is forbidden, all of the larger cells may be, though some of the smaller ones are not.
     left = found if isinstance(found, jax.Array) else found[0].value - found[1].value
-    return lax.cond(jnp.all(left > LEAST_LEFT * peak(scene.grid, wide)), lambda: found, branches[-1])
+    return lax.cond(jnp.all(left > LEAST_LEFT * peak(scene.grid, wide)), lambda: found, exact)
 
 
 def _by_path(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narrow: Array) -> Any:

@@ -27,7 +27,7 @@ class Scene(eqx.Module):
     gaze: Float[Array, "path step 2"]
     table: Table | None
     grid: Grid = eqx.field(static=True)
-    coarser: Sequence[Float[Array, "picture _ _"]] | None = None  # see `Steps.coarsened`
+    coarser: Sequence[Float[Array, "_ _ path step"]] | None = None  # see `Steps.coarsened`
 
     @property
     def saliency(self) -> Float[Array, "path row column"]:
@@ -37,11 +37,6 @@ class Scene(eqx.Module):
     def factors(self, variances: Float[Array, "2"]) -> Factors:
         """n(z; gaze, variances) on the rows and columns, for every step."""
         return kernels.factors(self.grid, self.gaze, variances)
-
-    def with_cells(self, maps: Float[Array, "picture _ _"]) -> "Scene":
-        """The same gazes on maps with other cells, without a table."""
-        grid = Grid(maps.shape[1], maps.shape[2], self.grid.extent)
-        return Scene(maps, self.picture, self.gaze, None, grid)
 
 
 def salient_value(scene: Scene, variances: Float[Array, "2"]) -> Float[Array, "path step"]:

@@ -1,13 +1,13 @@
-"""Sums over the cells around each gaze where a narrow Gaussian exceeds a wide one, from cells that are kept.
+"""Sums over cells where one Gaussian exceeds another, step by step contiguous, from saliency that is kept so.
 
 Around every gaze the saliency is kept with the gaze's own cell in the middle and zeros outside the picture, so that any
-box around the gaze is a slice. Rows are taken one after another, as many as the ellipse has; of columns there are a few
-fixed numbers, each compiled. The steps come last and operations run along them.
+box around the gaze is a slice; and that of the whole picture in larger cells. Rows are taken one after another, around
+the gaze as many as are needed; of columns there are a few fixed numbers, each compiled. Operations run along the steps.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,101 +38,137 @@ def kept_around(
     return framed[np.arange(len(gaze))[:, None], row, column]
 
 
+def kept_blocks(
+    saliency: Float[np.ndarray, "path height width"], rows: int, columns: int, steps: int
+) -> Float[np.ndarray, "row column path step"]:
+    """The saliency in larger cells of so many rows and columns each, for every step: means, so that a sum over larger
+    cells of mean times area is that over cells."""
+    count, height, width = saliency.shape
+    means = saliency.reshape(count, height // rows, rows, width // columns, columns).mean(axis=(2, 4))
+    return np.repeat(np.moveaxis(means, 0, -1)[..., None], steps, axis=-1).astype(np.float32)
+
+
 def half_kept(around: Float[Array, "row column path step"]) -> tuple[int, int]:
     """Half-sizes of the window that is kept."""
     return around.shape[0] // 2, around.shape[1] // 2
 
 
-class _Box(NamedTuple):
-    """Some columns around each gaze, and the rows that are kept, with distances from the gaze; steps in one axis."""
+class _Cells(NamedTuple):
+    """Cells of every step, and how far they are from the gaze; all steps in one axis."""
 
     kept: Float[Array, "row column step"]
-    half: int  # columns on either side of the middle one
-    away: Float[Array, "2 step"]  # of the middle cell's centre from the gaze, in degrees
+    columns: slice  # of the kept ones
+    row_deg: Callable[[Array], Float[Array, " step"]]
+    column_deg: Float[Array, "column step"]
     cell_deg: tuple[float, float]
-
-    @property
-    def column_deg(self) -> Float[Array, "column step"]:
-        return (
-            self.away[1]
-            + jnp.asarray(self.cell_deg[1] * np.arange(-self.half, self.half + 1), self.away.dtype)[:, None]
-        )
-
-    def columns(self, variances: Float[Array, "2"]) -> Float[Array, "column step"]:
-        """A Gaussian's factor on the columns."""
-        return axis_gaussian(self.column_deg, variances[1], self.cell_deg[1])
 
     def row(self, index: Array) -> tuple[Float[Array, "column step"], Float[Array, " step"]]:
         """(saliency, distance) of one row; cut out here, since a slice of all rows would be copied."""
-        rows, columns, steps = self.kept.shape
-        corner = index, columns // 2 - self.half, 0
-        cells = lax.dynamic_slice(self.kept, corner, (1, 2 * self.half + 1, steps))[0]
-        return cells, self.away[0] + ((index - rows // 2) * self.cell_deg[0]).astype(self.away.dtype)
+        size = 1, self.columns.stop - self.columns.start, self.kept.shape[2]
+        return lax.dynamic_slice(self.kept, (index, self.columns.start, 0), size)[0], self.row_deg(index)
+
+    def factor(self, axis: int, distance: Array, variances: Float[Array, "2"]) -> Array:
+        """A Gaussian's factor on an axis."""
+        return axis_gaussian(distance, variances[axis], self.cell_deg[axis])
 
 
-def _over_box(
-    function: Callable[[_Box, Array, Array, Array, Array], Any],
+def _around(
+    function: Callable[..., list[Array]],
     grid: Grid,
     around: Float[Array, "row column path step"],
     gaze: Float[Array, "path step 2"],
     half: Int[Array, "2"],
-    wide: Float[Array, "2"],
-    narrow: Float[Array, "2"],
-) -> Any:
-    """`function(box, first row, row behind the last, wide, narrow)` of a box around each gaze that covers so much."""
-    kind, (rows, columns) = around.dtype, half_kept(around)
-    away = (middle_cell(grid, gaze) + 0.5) * jnp.asarray(grid.cell_deg) - gaze
+    above: Float[Array, "2"],
+    below: Float[Array, "2"],
+) -> list[Array]:
+    """`function` of a box around each gaze that covers half so many rows and columns."""
+    (rows, columns), (height, width), kind = half_kept(around), grid.cell_deg, around.dtype
+    away = (middle_cell(grid, gaze) + 0.5) * jnp.asarray(grid.cell_deg) - gaze  # of the middle cell's centre
     away = jnp.moveaxis(away, -1, 0).reshape(2, -1).astype(kind)
     kept = around.reshape(*around.shape[:2], -1)
 
-    def of_width(some: int) -> Any:
-        box = _Box(kept, some, away, grid.cell_deg)
-        found = function(box, rows - half[0], rows + half[0] + 1, wide.astype(kind), narrow.astype(kind))
-        return [it.reshape(gaze.shape[:-1]).astype(wide.dtype) for it in found]
+    def of_width(some: int) -> list[Array]:
+        column_deg = away[1] + jnp.asarray(width * np.arange(-some, some + 1), kind)[:, None]
+        chosen = slice(columns - some, columns + some + 1)
+        cells = _Cells(kept, chosen, lambda i: away[0] + (height * (i - rows)).astype(kind), column_deg, grid.cell_deg)
+        found = function(cells, rows - half[0], rows + half[0] + 1, above.astype(kind), below.astype(kind))
+        return [it.reshape(gaze.shape[:-1]).astype(above.dtype) for it in found]
 
     widths = [*(it for it in WIDTHS if it < columns), columns]
-    branches = [partial(of_width, some) for some in widths]
-    return lax.switch(jnp.searchsorted(jnp.asarray(widths), half[1]), branches)
+    return lax.switch(jnp.searchsorted(jnp.asarray(widths), half[1]), [partial(of_width, some) for some in widths])
+
+
+def _everywhere(
+    function: Callable[..., list[Array]],
+    grid: Grid,
+    blocks: Float[Array, "row column path step"],
+    gaze: Float[Array, "path step 2"],
+    above: Float[Array, "2"],
+    below: Float[Array, "2"],
+) -> list[Array]:
+    """`function` of the whole picture, in larger cells."""
+    rows, columns, *steps = blocks.shape
+    larger, kind = Grid(rows, columns, grid.extent), blocks.dtype
+    row, column = (gaze[..., axis].reshape(-1).astype(kind) for axis in (0, 1))
+    centres = jnp.asarray(larger.row_centres_deg, kind), jnp.asarray(larger.column_centres_deg, kind)
+    column_deg = centres[1][:, None] - column
+    kept = blocks.reshape(rows, columns, -1)
+    cells = _Cells(kept, slice(0, columns), lambda i: centres[0][i] - row, column_deg, larger.cell_deg)
+    found = function(cells, 0, rows, above.astype(kind), below.astype(kind))
+    return [it.reshape(steps).astype(above.dtype) for it in found]
 
 
 def overlap_value(grid: Grid, around: Array, gaze: Array, half: Array, wide: Array, narrow: Array) -> Array:
     """Sum of s min(wide - narrow, 0) around each gaze, (path, step)."""
-    return _over_box(_value, grid, around, gaze, half, wide, narrow)[0]
+    return -_around(_value, grid, around, gaze, half, narrow, wide)[0]
 
 
 def overlap_sums(grid: Grid, around: Array, gaze: Array, half: Array, wide: Array, narrow: Array) -> tuple[Sum, Sum]:
     """Sums of both Gaussians, with derivatives, over the cells around each gaze where narrow > wide."""
-    found = _over_box(_moments, grid, around, gaze, half, wide, narrow)
-    return sum_from_moments(*found[:3], wide), sum_from_moments(*found[3:], narrow)
+    b, row_b, column_b, a, row_a, column_a = _around(_moments, grid, around, gaze, half, narrow, wide)
+    return sum_from_moments(a, row_a, column_a, wide), sum_from_moments(b, row_b, column_b, narrow)
 
 
-def _value(box: _Box, first: Array, end: Array, wide: Array, narrow: Array) -> list[Array]:
-    wide_columns, narrow_columns = box.columns(wide), box.columns(narrow)
+def larger_value(grid: Grid, blocks: Array, gaze: Array, wide: Array, narrow: Array) -> Array:
+    """Sum of s max(wide - narrow, 0) over the picture in larger cells, (path, step)."""
+    return _everywhere(_value, grid, blocks, gaze, wide, narrow)[0]
+
+
+def larger_sums(grid: Grid, blocks: Array, gaze: Array, wide: Array, narrow: Array) -> tuple[Sum, Sum]:
+    """Sums of both Gaussians, with derivatives, over the larger cells where wide > narrow."""
+    a, row_a, column_a, b, row_b, column_b = _everywhere(_moments, grid, blocks, gaze, wide, narrow)
+    return sum_from_moments(a, row_a, column_a, wide), sum_from_moments(b, row_b, column_b, narrow)
+
+
+def _value(cells: _Cells, first: Array | int, end: Array | int, above: Array, below: Array) -> list[Array]:
+    """Sum of s max(above - below, 0)."""
+    columns = [cells.factor(1, cells.column_deg, it) for it in (above, below)]
 
     def add_row(index: Array, sums: Array) -> Array:
-        cells, row_deg = box.row(index)
-        of_wide, of_narrow = (axis_gaussian(row_deg, it[0], box.cell_deg[0]) for it in (wide, narrow))
-        return sums + cells * jnp.minimum(of_wide * wide_columns - of_narrow * narrow_columns, 0)
+        saliency, row_deg = cells.row(index)
+        a, b = (cells.factor(0, row_deg, it) * column for it, column in zip((above, below), columns, strict=True))
+        return sums + saliency * jnp.maximum(a - b, 0)
 
-    return [_total(lax.fori_loop(first, end, add_row, jnp.zeros_like(wide_columns)))]
+    return [_total(lax.fori_loop(first, end, add_row, jnp.zeros_like(columns[0])))]
 
 
-def _moments(box: _Box, first: Array, end: Array, wide: Array, narrow: Array) -> list[Array]:
-    """Sums of s n, s n d_row^2 and s n d_column^2 of the wide Gaussian, then of the narrow one."""
-    wide_columns, narrow_columns = box.columns(wide), box.columns(narrow)
+def _moments(cells: _Cells, first: Array | int, end: Array | int, above: Array, below: Array) -> list[Array]:
+    """Sums of s n, s n d_row^2 and s n d_column^2 where above > below, of the Gaussian above, then of the one below."""
+    columns = [cells.factor(1, cells.column_deg, it) for it in (above, below)]
 
     def add_row(index: Array, sums: tuple[Array, ...]) -> tuple[Array, ...]:
-        cells, row_deg = box.row(index)
-        of_wide, of_narrow = (axis_gaussian(row_deg, it[0], box.cell_deg[0]) for it in (wide, narrow))
-        inside = jnp.where(of_narrow * narrow_columns > of_wide * wide_columns, cells, 0)
-        a, b, squared = of_wide * inside, of_narrow * inside, jnp.square(row_deg)
-        return tuple(sum_ + more for sum_, more in zip(sums, (a, squared * a, b, squared * b), strict=True))
+        saliency, row_deg = cells.row(index)
+        a, b = (cells.factor(0, row_deg, it) for it in (above, below))
+        inside = jnp.where(a * columns[0] > b * columns[1], saliency, 0)
+        of_a, of_b, squared = a * inside, b * inside, jnp.square(row_deg)
+        terms = of_a, squared * of_a, of_b, squared * of_b
+        return tuple(total + more for total, more in zip(sums, terms, strict=True))
 
-    a, row_a, b, row_b = lax.fori_loop(first, end, add_row, (jnp.zeros_like(wide_columns),) * 4)
-    squared = jnp.square(box.column_deg)
+    a, row_a, b, row_b = lax.fori_loop(first, end, add_row, (jnp.zeros_like(columns[0]),) * 4)
+    squared = jnp.square(cells.column_deg)
     return [
-        *(_total(it) for it in (wide_columns * a, wide_columns * row_a, wide_columns * squared * a)),
-        *(_total(it) for it in (narrow_columns * b, narrow_columns * row_b, narrow_columns * squared * b)),
+        *(_total(columns[0] * it) for it in (a, row_a, squared * a)),
+        *(_total(columns[1] * it) for it in (b, row_b, squared * b)),
     ]
 
 

@@ -21,7 +21,7 @@ def half_needed(grid: Grid, wide: Array, narrow: Array) -> tuple[Int[Array, "2"]
     cell, and whether there is one: none does unless the narrow Gaussian is narrower on both axes."""
     steepness = 0.5 * (1 / narrow - 1 / wide)
     height = 0.5 * jnp.log(jnp.prod(wide / narrow))
-    bounded = (steepness > 0).all()
+    bounded = jnp.all(steepness > 0)
     reach = jnp.sqrt(jnp.maximum(height, 0) / jnp.where(bounded, steepness, 1.0)) / jnp.asarray(grid.cell_deg)
     # The nearest centre outside a window of half-size k lies at least k + 1/2 cells from a gaze in its middle cell.
     largest = jnp.asarray(grid.shape)  # covers everything, and can be written as a whole number
