@@ -119,10 +119,11 @@ def page(rows: list[dict], seed: int) -> str:
         f"{os.cpu_count()} cores of a shared {platform.machine()} machine, two fits at a time; the same numbers are in "
         "`observers.csv`. No observer is left out.",
         "",
-        "R-hat is over the replicates; ESS and the errors of masses and evidence come from the weights (how: "
-        f"[inference](../inference.md)). Modes with less than {SMALLEST_MODE} of the mass are not listed. What is one "
-        f"mode and what are two depends on a valley of {VALLEY_NATS:g} nats on the way between their tops, so that a "
-        "shallow one may count here and not there; the masses of what is far apart do not depend on it.",
+        "R-hat is over the replicates; ESS and the errors of masses and evidence come from the weights, or, where "
+        "tempered SMC took over (marked smc), ESS from its draws and the errors from the spread of its replicates "
+        f"(how: [inference](../inference.md)). Modes with less than {SMALLEST_MODE} of the mass are not listed. "
+        f"What is one mode and what are two depends on a valley of {VALLEY_NATS:g} nats on the way between their tops, "
+        "so that a shallow one may count here and not there; the masses of what is far apart do not depend on it.",
         "",
         *summary(rows),
     ]

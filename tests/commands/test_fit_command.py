@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from foveate import InputError, cli
-from foveate.commands.fit import PARTICLES_PER_NUMBER
 from foveate.execution.store import FitStore
-from foveate.inference.smc import tempered
+from foveate.inference.smc import PARTICLES_PER_NUMBER, tempered
 
 COMMAND = Path(sys.executable).parent / "foveate"
 OBSERVERS = ["ann", "ben", "cleo"]

@@ -74,7 +74,7 @@ def test_the_same_key_gives_the_same_bits_on_any_number_of_threads():
 
 
 def test_where_weights_cannot_be_trusted_smc_takes_over(monkeypatch):
-    monkeypatch.setattr(module, "MOST_TRUSTED_K", -10.0)
+    monkeypatch.setattr(module, "LARGEST_PARETO_K", -10.0)
     monkeypatch.setattr(module, "ATTEMPTS", 1)
     found = importance(one_mode(), jax.random.key(4), draws=8)  # fewer than SMC itself would work with
     answer = one_mode_answer()

@@ -106,7 +106,7 @@ def test_where_smc_takes_over_errors_come_from_its_replicates(monkeypatch):
         lp = log_densities(target, real.reshape(-1, 2)).reshape(real.shape[:2])
         return Samples(real, "smc", {}, {"lp": lp}, 1, log_evidence_nats=(0.0, 0.1))
 
-    monkeypatch.setattr(module, "MOST_TRUSTED_K", -10.0)
+    monkeypatch.setattr(module, "LARGEST_PARETO_K", -10.0)
     monkeypatch.setattr(module, "ATTEMPTS", 1)
     monkeypatch.setattr(module, "tempered", disagreeing)
     found = module.importance(two_modes(), jax.random.key(2), draws=1000)

@@ -24,6 +24,11 @@ from foveate.model.catalogue import named_model
 pytestmark = pytest.mark.slow
 
 FALSE_ALARM = 1e-4
+
+# Gibbs chains crawl in epsilon. With too few effective draws their error is itself a guess: with 4 x 5,000 sweeps
+# Local Choice, observer 20, came out 5 standard errors off in one moment, with 4 x 30,000 within 2.1 in all.
+SWEEPS = {("local_choice", "20"): 30_000}
+FEWEST_EFFECTIVE = 60
 MODELS = ("full", "local_choice", "fixed_choice")
 
 
@@ -57,7 +62,8 @@ def moments(samples: Samples, target: Target, sign: float, centre: np.ndarray) -
     # A draw outside the mode counts as the mean: chains keep their order and so their autocorrelation.
     held = np.where(weight[..., None] > 0, values, mean)
     worth = array_stats.ess(held, chain_axis=0, draw_axis=1, method="mean") * (weight > 0).mean()
-    return mean, np.sqrt(variance / np.maximum(worth, 1.0))
+    assert worth.min() >= FEWEST_EFFECTIVE, f"{samples.sampler}: {worth.min():.0f} effective draws tell no error"
+    return mean, np.sqrt(variance / worth)
 
 
 def surprise(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> float:
@@ -81,7 +87,8 @@ def test_three_samplers_give_the_same_posterior(name, source, request):
     starts = by_weights.real.reshape(-1, target.size)
     if name != "fixed_choice":
         starts = starts[np.sign(starts[:, target.model.labels.index("b")]) == sign]
-    by_gibbs = gibbs(target, keys[3], starts=starts[:: len(starts) // 4][:4], warmup=1000, draws=5000)
+    sweeps = SWEEPS.get((name, source), 5000)
+    by_gibbs = gibbs(target, keys[3], starts=starts[:: len(starts) // 4][:4], warmup=1000, draws=sweeps)
     centre = starts.mean(axis=0)
     found = {
         kind: moments(samples, target, sign, centre)

@@ -23,8 +23,6 @@ HELP = (
 SHORT_HELP = "Fit a model to each observer; resumes where it stopped."
 EXAMPLE = "Example: foveate fit --data example --model local_saliency --out fits"
 
-PARTICLES_PER_NUMBER = 10  # that tempered SMC takes at least; it would say so itself, but only once fits have begun
-
 
 def fit(
     out: Annotated[Path, typer.Option(help="Folder for the fits: a new one, or one to go on with.")],
@@ -94,11 +92,12 @@ class _Task:
         from foveate.execution.run import Run
         from foveate.execution.store import FitStore
         from foveate.inference.fit import chosen_sampler
+        from foveate.inference.smc import PARTICLES_PER_NUMBER
         from foveate.model.catalogue import named_model
 
         fitted = named_model(model, **settings)
         chosen = chosen_sampler(fitted, sampler)
-        least = PARTICLES_PER_NUMBER * len(fitted.labels)
+        least = PARTICLES_PER_NUMBER * len(fitted.labels)  # said before fits begin
         if chosen == "smc" and draws is not None and draws < least:
             raise InputError(
                 f"--draws {draws}: tempered SMC needs at least {least} for the {len(fitted.labels)} numbers of model "

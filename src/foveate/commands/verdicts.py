@@ -44,7 +44,7 @@ def _instead_of(posterior: "Posterior") -> str | None:
 
 
 def print_verdicts(posteriors: Sequence["Posterior"], title: str) -> None:
-    """A row for each fit, then what is wrong with those that have not converged, who took over, and a summary."""
+    """A row for each fit, then what is wrong with those that have not converged, notes, takeovers, a summary."""
     from rich import box
     from rich.table import Table
 
@@ -70,6 +70,9 @@ def print_verdicts(posteriors: Sequence["Posterior"], title: str) -> None:
     for posterior in problems_first(posteriors):
         if not posterior.converged:
             console.print(f"Observer {posterior.observer}: {' '.join(posterior.diagnosis.problems)}", markup=False)
+    for posterior in posteriors:
+        for note in posterior.diagnosis.notes:
+            console.print(f"Observer {posterior.observer}, note: {note}", markup=False)
     if taken_over(posteriors):
         console.print(f"* {taken_over(posteriors)}", markup=False)
     console.print(summary(posteriors), markup=False)

@@ -21,6 +21,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from foveate.data.columns import check_names, labels, numbers
 from foveate.errors import InputError
+from foveate.inference.diagnosis import LARGEST_PARETO_K
 from foveate.inference.posterior import Posterior
 from foveate.model.model import Model
 from foveate.precision import check_key
@@ -28,9 +29,8 @@ from foveate.precision import check_key
 # Jeffreys' words for the size of a Bayes factor: each holds from this log10 on.
 STRENGTHS = ((0.0, "hardly any"), (0.5, "substantial"), (1.0, "strong"), (1.5, "very strong"), (2.0, "decisive"))
 
-# Above these a posterior is said to be sensitive, and its weights to be unreliable (Kallioinen et al., Vehtari et al.).
+# Above this a posterior is said to be sensitive (Kallioinen et al.).
 SENSITIVE = 0.05
-LARGEST_PARETO_K = 0.7
 
 # An interval of 95 % for a Monte Carlo error.
 TWO_SIDED = 1.959964

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import cast
 
-import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, PRNGKeyArray
 
 from foveate.errors import InputError, some_of
 from foveate.evaluate.paired import Average, Estimate, StepScores, two_way
+from foveate.inference.draws import generator
 from foveate.precision import check_key
 
 # Jeffreys' prior of shares: intervals from it have close to their nominal coverage, also for a share of none.
@@ -127,7 +127,7 @@ def best_shares(
     _check(average, level)
     if draws < 100:
         raise InputError(f"draws = {draws}: an interval needs at least 100.")
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    rng = generator(key)
     scores = StepScores.of(table)
     sums, counts = scores.sums, scores.counts
     if average == "picture":

@@ -12,7 +12,6 @@ path and on.
 
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
@@ -21,6 +20,7 @@ from foveate.data.grid import Grid
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, some_of
 from foveate.evaluate.predictions import DrawScores, MapScores
+from foveate.inference.draws import generator
 from foveate.model.model import DRAWN_FROM_MAP
 from foveate.precision import check_key
 
@@ -84,7 +84,7 @@ def _scored(paths: ScanPaths, grid: Grid) -> tuple[Int[np.ndarray, " step"], np.
 
 def _generator(key: PRNGKeyArray) -> np.random.Generator:
     check_key(key)
-    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    return generator(key)
 
 
 def _check_repeats(repeats: int) -> None:

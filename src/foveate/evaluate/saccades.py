@@ -11,7 +11,6 @@ may stay in its cell) has the amplitude 0 and no direction.
 
 from dataclasses import dataclass, replace
 
-import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
@@ -19,6 +18,7 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from foveate.data.grid import Grid
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
+from foveate.inference.draws import generator
 from foveate.precision import check_key
 
 LAGS = 20
@@ -241,7 +241,7 @@ def spread_within_cells(paths: ScanPaths, grid: Grid, key: PRNGKeyArray) -> Scan
     if paths.extent != grid.extent:
         raise InputError(f"the scan paths lie in {paths.extent}, the grid in {grid.extent}; they must be the same.")
     real = paths.real
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    rng = generator(key)
     cells = grid.cell_of(np.where(real, paths.y_deg, 0.0), np.where(real, paths.x_deg, 0.0))
     moved = (
         (index + rng.random(real.shape)) * size

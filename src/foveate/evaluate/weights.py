@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, PRNGKeyArray
@@ -18,6 +17,7 @@ from scipy.special import logsumexp, softmax
 
 from foveate.errors import InputError
 from foveate.evaluate.paired import Estimate, StepScores, two_way
+from foveate.inference.draws import generator
 from foveate.precision import check_key
 
 Unit = Literal["nats", "bits"]
@@ -162,7 +162,7 @@ def _log_densities(
 
 def _generator(key: PRNGKeyArray) -> np.random.Generator:
     check_key(key)
-    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    return generator(key)
 
 
 def _sums(scores: StepScores, values: Float[np.ndarray, "some step"]) -> Float[np.ndarray, "some observer picture"]:

@@ -16,6 +16,7 @@ from jaxtyping import Float, PRNGKeyArray
 from foveate.data.dataset import Dataset
 from foveate.data.saliency import SaliencyMaps
 from foveate.errors import InputError, some_of
+from foveate.inference.draws import generator
 from foveate.inference.fit import fit
 from foveate.inference.posterior import Posterior
 from foveate.inference.samples import Report, silent
@@ -125,7 +126,7 @@ def recovery_data(truth: Model, maps: SaliencyMaps, key: PRNGKeyArray) -> Datase
     """Scan paths of one observer on all pictures, simulated with the truth."""
     for_lengths, for_paths = jax.random.split(key)
     plan = Plan.everyone([1], list(maps.pictures), LONGEST_PATH)
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(for_lengths)).ravel().tolist())
+    rng = generator(for_lengths)
     length = rng.integers(SHORTEST_PATH, LONGEST_PATH, endpoint=True, size=len(maps))
     return Dataset(simulate_plan(Stacked.of({1: truth}), maps, replace(plan, length=length), for_paths), maps)
 

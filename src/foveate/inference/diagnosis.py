@@ -21,7 +21,7 @@ LARGEST_RHAT = 1.01
 FEWEST_EFFECTIVE = 400.0
 MOST_DIVERGING = 0.01  # share of draws
 LEAST_BFMI = 0.3
-LARGEST_PARETO_K = 0.7
+LARGEST_PARETO_K = 0.7  # above it a mean with importance weights is not reliable (Vehtari et al.)
 TAIL = 0.05
 
 # Between the evidences of explorations from scratch and the final one. Explorations are rough: in nine of ten fits to

@@ -13,7 +13,7 @@ from arviz_stats.base.array import array_stats
 from jaxtyping import Float, PRNGKeyArray
 
 from foveate.errors import InputError
-from foveate.inference.diagnosis import weighted_diagnostics
+from foveate.inference.diagnosis import LARGEST_PARETO_K, weighted_diagnostics
 from foveate.inference.draws import generator
 from foveate.inference.mixture import Mixture
 from foveate.inference.modes import error_of_independent, error_of_replicates, find_modes
@@ -23,7 +23,6 @@ from foveate.inference.smc import tempered
 from foveate.inference.target import GROUP, Target, log_densities
 from foveate.precision import check_key, double_precision
 
-MOST_TRUSTED_K = 0.7  # Pareto k-hat above which importance sampling is not reliable (Vehtari et al.)
 ATTEMPTS = 4  # to learn a proposal; the last one is drawn from for as long as it takes
 # Drawing goes on until every number has this many effective draws, bulk and tails, over all replicates, which then
 # agree as well as this; a replicate draws so many at a time, and so many at most.
@@ -92,7 +91,7 @@ def importance(
         "efficiency": effective(weighted.log_weight.ravel()) / weighted.log_weight.size,
         "exploration_log_evidence_nats": list(proposal.exploration_log_evidence_nats),
     }
-    if k > MOST_TRUSTED_K:
+    if k > LARGEST_PARETO_K:
         return _by_smc(target, for_smc, mixture, replicates, draws, settings, facts, evaluations, report)
     log_density = weighted.log_weight + np.stack([frozen.log_density(vectors) for vectors in weighted.real])
     # Not the frozen mixture: draws that are nearest to its wide component may lie in any mode.
@@ -133,7 +132,7 @@ def _draw_until_enough(
         rhat, bulk, tail = weighted_diagnostics(weighted)
         k, worst = pareto_k(weighted.log_weight.ravel()), float(np.min([bulk, tail]))
         report(Progress("drawing", int(worst), EFFECTIVE_DRAWS, {"max_rhat": float(rhat.max()), "pareto_k": k}))
-        trusted = k <= MOST_TRUSTED_K
+        trusted = k <= LARGEST_PARETO_K
         if trusted and worst >= EFFECTIVE_DRAWS and rhat.max() <= LARGEST_RHAT:
             return weighted, True
         wasteful = worst < LEAST_EFFICIENCY * weighted.log_weight.size

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from foveate.data.dataset import Dataset
 from foveate.errors import InputError
+from foveate.inference.diagnosis import LARGEST_PARETO_K
 from foveate.inference.posterior import Posterior
 from foveate.inference.target import Target, evaluate
 from foveate.model.history import Array
@@ -104,7 +105,7 @@ def loo(posterior: Posterior, data: Dataset) -> Accuracy:
     # Draws were resampled or come from chains: their own autocorrelation says how many they are worth.
     worth = min(1.0, posterior.diagnosis.min_ess / (values.shape[0] * values.shape[1]))
     found: Any = arviz_loo(tree, pointwise=True, reff=worth)
-    doubtful = int(np.sum(np.asarray(found.pareto_k) > 0.7))
+    doubtful = int(np.sum(np.asarray(found.pareto_k) > LARGEST_PARETO_K))
     return _accuracy("PSIS-LOO", posterior, data, np.asarray(found.elpd_i), float(found.p), doubtful)
 
 

@@ -51,6 +51,7 @@ BLUR = 0.03  # of the particles' spread
 RIDGE = 1e-9  # relative, so that a covariance of too few particles is still one
 
 MOST_TEMPERATURES = 200
+PARTICLES_PER_NUMBER = 10  # at least
 
 _log_ess: Callable[..., Any] = log_ess
 _root: Callable[..., Any] = dichotomy
@@ -97,7 +98,7 @@ def tempered(
     which the replicates' spread does not show: take more moves, or start from a mixture.
     """
     check_key(key)
-    check_count("particles", particles, 10 * target.size)
+    check_count("particles", particles, PARTICLES_PER_NUMBER * target.size)
     check_count("replicates", replicates, 2)  # the evidence's error comes from their spread
     check_count("moves", moves, 1)
     if target.size == 0:
