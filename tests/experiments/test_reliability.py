@@ -271,7 +271,7 @@ def save_made_up(subsets: PictureSubsets, means: dict, sds: dict, *, apart=(), s
                     noise[:, :, model.labels.index("b")] += 20 * rng.choice([-1, 1], (4, 500))
                 noise = (noise - noise.mean(axis=(0, 1))) / noise.std(axis=(0, 1), ddof=0)
                 noise *= np.sqrt((4 * 500 - 1) / (4 * 500))
-                samples = Samples(means[fold, observer] + sds[fold, observer] * noise, "nuts", {}, {}, 1)
+                samples = Samples(means[fold, observer] + sds[fold, observer] * noise, store.run.sampler, {}, {}, 1)
                 key = np.asarray(jax.random.key_data(observer_key(store.run.key, observer))).ravel().tolist()
                 diagnosis = diagnose(model.labels, samples)
                 store.save(Posterior(model, observer, samples, diagnosis, {"key": key, "seconds": 1.0}))

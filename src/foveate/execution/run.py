@@ -48,7 +48,8 @@ class Run:
     @property
     def stamp(self) -> dict[str, Any]:
         """What every fit of the run carries, beside its model: as JSON gives it back."""
-        return json.loads(json.dumps({name: getattr(self, name) for name in STAMPED}))
+        said = {name: getattr(self, name) for name in STAMPED} | {"settings": dict(self.settings)}
+        return json.loads(json.dumps(said))
 
     def to_dict(self) -> dict[str, Any]:
         """The run as something that JSON can hold."""
@@ -78,7 +79,7 @@ class Run:
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 found.append(f"{name} {mine}, not {theirs}")
-        if self.settings != other.settings:
+        if self.stamp["settings"] != other.stamp["settings"]:
             found.append(f"{_words(self.settings)}, not {_words(other.settings)}")
         if self.version != other.version:
             found.append(f"foveate {self.version}, not {other.version}")

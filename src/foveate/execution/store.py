@@ -133,7 +133,8 @@ class FitStore:
             "sampler": samples.settings.get("instead_of", samples.sampler) == run.sampler,
             "settings": all(samples.settings.get(name, value) == value for name, value in settings),
         }
-        theirs = said.get("run", stamp)  # fits that were saved from Python have none
+        # Fits that were saved from Python have no stamp, but their version.
+        theirs = said.get("run", stamp | {"version": said.get("versions", {}).get("foveate", run.version)})
         return [name for name in same | stamp if not same.get(name, True) or theirs.get(name) != stamp.get(name)]
 
     def load_all(self) -> list[Posterior]:

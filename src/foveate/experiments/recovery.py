@@ -5,6 +5,7 @@ for the full model, and of the released configurations for its rivals, in px^2 o
 """
 
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -173,6 +174,9 @@ def recover_once(file: Path, name: str, maps: SaliencyMaps, key: PRNGKeyArray, *
     posterior, truth = Posterior.load(file), recovery_model(name)
     if posterior.provenance["data"] != recovery_data(truth, maps, split_key(key)[0]).fingerprint():
         raise InputError(f"{file} was fitted to other data than these: give another folder, or delete it.")
+    ours = version("foveate")
+    if (theirs := posterior.provenance.get("versions", {}).get("foveate", ours)) != ours:
+        raise InputError(f"{file} was fitted by foveate {theirs}, this is {ours}: delete it to fit again.")
     return Recovery(truth, posterior)
 
 

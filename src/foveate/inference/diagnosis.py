@@ -116,6 +116,7 @@ def _notes(samples: Samples) -> list[str]:
     evidences = list(samples.facts.get("exploration_log_evidence_nats", ()))
     if evidences and samples.log_evidence_nats is not None:
         evidences.append(samples.log_evidence_nats[0])
+    evidences = [it for it in evidences if np.isfinite(it)]
     apart = max(evidences, default=0.0) - min(evidences, default=0.0)
     if apart <= FURTHEST_EXPLORATION_NATS:
         return []

@@ -22,6 +22,7 @@ from foveate.inference.target import GROUP, Target, log_densities
 # less than once in a hundred steps.
 VALLEY_NATS = 4.0
 POINTS = 15  # on the line between two tops
+UNSURE_NATS = 2.5  # as near to the limit as this, a valley is looked at again with exact densities
 SMALLEST_MASS = 1e-3  # components with less are no mode of their own
 
 
@@ -87,19 +88,22 @@ def find_modes(
     kept = kept[np.argsort(-counts[kept])]
     candidates = [np.nonzero(component == k)[0] for k in kept]
     tops = np.array([mine[np.argmax(heights[mine])] for mine in candidates])
-    # Whether there is a valley does not hang on tenths of a nat: rough densities, at the tops as between them.
-    rough = target.coarsened()
-    values, level, evaluations = heights[tops], log_densities(rough, vectors[tops]), GROUP
+    values, evaluations = heights[tops], 0
     family = np.arange(len(kept))
     along = np.linspace(0, 1, POINTS + 2)[1:-1, None]
     distance = np.sqrt(np.square((vectors[tops][:, None] - vectors[tops][None]) / vectors.std(axis=0)).sum(axis=2))
     pairs = sorted((distance[i, j], i, j) for i in range(len(kept)) for j in range(i))
+    rough = target.coarsened() if pairs else target  # most valleys are deep, or none, beyond its errors
     for _, i, j in pairs:
         if family[i] == family[j]:
             continue
-        line = log_densities(rough, vectors[tops[i]] * (1 - along) + vectors[tops[j]] * along)
+        line, limit = vectors[tops[i]] * (1 - along) + vectors[tops[j]] * along, min(values[i], values[j]) - VALLEY_NATS
+        lowest = log_densities(rough, line).min()
         evaluations += GROUP
-        if line.min() > min(level[i], level[j]) - VALLEY_NATS:
+        if abs(lowest - limit) < UNSURE_NATS:
+            lowest = log_densities(target, line).min()
+            evaluations += GROUP
+        if lowest > limit:
             family[family == family[i]] = family[j]
     label = np.full(len(vectors), -1)
     for place, k in enumerate(kept):

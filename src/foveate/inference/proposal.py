@@ -6,7 +6,7 @@ hottest first: draws are weighted by the posterior to a power that rises from ne
 number allows, and a mixture fitted to them proposes the next ones. The draws of all rounds count, each weighted by the
 average density of all proposals so far ("deterministic mixture weights"), so nothing that was found is forgotten.
 Several explorations start from scratch, each with its own climbs; what one of them missed another may have found.
-Densities that are off by some tenths of a nat serve here, and cost half (`Target.coarsened`): the samplers that use a
+Densities that are off by some tenths of a nat serve here, and cost less (`Target.coarsened`): the samplers that use a
 proposal work with exact ones.
 """
 

@@ -66,7 +66,7 @@ class Target(eqx.Module):
         return Target(self.model, some, self.times * jnp.sum(self.steps.real) / jnp.sum(some.real))
 
     def coarsened(self) -> "Target":
-        """A target much like this one that is cheaper where sums run over the whole grid: see `Steps.coarsened`."""
+        """A target much like this one that is cheaper, with larger cells and fewer digits: see `Steps.coarsened`."""
         return Target(self.model, self.steps.coarsened(), self.times)
 
     # For use inside compiled functions:

@@ -45,7 +45,7 @@ def kept_blocks(
     cells of mean times area is that over cells."""
     count, height, width = saliency.shape
     means = saliency.reshape(count, height // rows, rows, width // columns, columns).mean(axis=(2, 4))
-    return np.repeat(np.moveaxis(means, 0, -1)[..., None], steps, axis=-1).astype(np.float32)
+    return np.repeat(np.moveaxis(means, 0, -1)[..., None].astype(np.float32), steps, axis=-1)
 
 
 def half_kept(around: Float[Array, "row column path step"]) -> tuple[int, int]:

@@ -6,7 +6,8 @@ from jaxtyping import Bool, Float, Int
 from foveate.data.grid import Grid
 from foveate.model.history import Array
 
-# Windows of one shape, as shares of the grid's sides, for steps without a table. A larger ellipse takes the whole grid.
+# Windows of one shape, as shares of the grid's sides, for steps without a table or beyond what one keeps. A larger
+# ellipse takes the whole grid.
 WINDOWS = (0.13, 0.19, 0.27, 0.38, 0.55)
 KEPT = 3  # the window whose cells are kept with a table
 
