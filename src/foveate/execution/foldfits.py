@@ -81,11 +81,12 @@ class FoldFits:
             for store in stores.values():
                 kept.enter_context(store.writing())
             there = {where: set(store.finished()) for where, store in stores.items()}
+            # Models alternate, so that no two workers begin by compiling the same: one finds what the other made.
             missing = [
                 (model, fold, observer)
                 for fold in self.folds
-                for model in self.fitted
                 for observer in self.observers
+                for model in self.fitted
                 if observer not in there[model, fold]
             ]
             if not missing:
