@@ -199,7 +199,8 @@ def test_a_fit_of_another_run_with_the_same_seed_is_named(run, tmp_path, change,
 
 
 def test_a_fit_without_a_stamp_is_judged_by_what_it_says_itself(run, data, tmp_path):
-    """Saved from Python, not by the store: sampler and settings are its own, the data's fingerprint the observer's."""
+    """Saved from Python, not by the store: sampler, settings and version are its own, the data's fingerprint the
+    observer's."""
     run = replace(run, settings={"draws": 50})
     store = FitStore.resume(tmp_path, run)
     store.save(posterior_of(run, "ann"))
@@ -216,6 +217,9 @@ def test_a_fit_without_a_stamp_is_judged_by_what_it_says_itself(run, data, tmp_p
         else:
             with pytest.raises(InputError, match=rf"differs in {differs}\)"):
                 store.load("ben")
+    replace(good, provenance={**good.provenance, "versions": {"foveate": "0.0"}}).save(file)
+    with pytest.raises(InputError, match=r"differs in version\)"):
+        store.load("ben")
     replace(good, provenance={**good.provenance, "data": "another"}).save(file)
     assert store.load("ben").observer == "ben"  # nobody knows what it should have seen
     with pytest.raises(InputError, match=r"observer-ben\.nc.*differs in data\)"):
