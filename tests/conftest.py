@@ -19,6 +19,12 @@ settings.register_profile("foveate", derandomize=True, deadline=None, max_exampl
 settings.load_profile("foveate")
 
 
+def pytest_collection_modifyitems(items):
+    """Files of few long tests come first, so that no worker waits for the other at the end."""
+    long = ("test_cli", "test_docs", "commands", "execution", "statistical")
+    items.sort(key=lambda item: next((i for i, word in enumerate(long) if word in item.nodeid), len(long)))
+
+
 @pytest.fixture
 def unchecked_types(monkeypatch):
     """As a user runs it: a wrong argument reaches our own message, not the type checker's."""
