@@ -20,8 +20,9 @@ settings.load_profile("foveate")
 
 
 def pytest_collection_modifyitems(items):
-    """Files of few long tests come first, so that no worker waits for the other at the end."""
-    long = ("test_cli", "test_docs", "commands", "execution", "statistical")
+    """Files of few long tests come first, so that no worker waits for the other at the end; and those that start
+    programs at different times, so that one reads what the other has compiled."""
+    long = ("test_cli", "execution", "commands", "statistical", "test_docs")
     items.sort(key=lambda item: next((i for i, word in enumerate(long) if word in item.nodeid), len(long)))
 
 

@@ -56,8 +56,15 @@ def random_sets(row: Row, count: int) -> list[dict[str, np.ndarray]]:
     return [{name: np.exp(rng.uniform(np.log(1e-3), np.log(3e3), 2)) for name in row.parameters} for _ in range(count)]
 
 
-@pytest.mark.parametrize("tabulated", [False, True], ids=["cells", "table"])
-@pytest.mark.parametrize("grid", [GRID, MIDDLE], ids=["small", "middle"])
+@pytest.mark.parametrize(
+    ("grid", "tabulated"),
+    [
+        pytest.param(GRID, False, id="small-cells"),
+        pytest.param(MIDDLE, True, id="middle-table"),
+        pytest.param(GRID, True, id="small-table", marks=pytest.mark.slow),
+        pytest.param(MIDDLE, False, id="middle-cells", marks=pytest.mark.slow),
+    ],
+)
 @every_policy
 def test_fast_normaliser_is_the_plain_sum_also_in_its_derivative(row: Row, grid: Grid, tabulated: bool):
     extreme = parameter_sets(row.model())

@@ -175,7 +175,7 @@ def test_the_predictive_log_probability_is_the_log_of_the_mean_density():
     assert (found.predictive.log_probability_nats >= found.each.log_probability_nats.mean(axis=0)).all()
 
 
-@pytest.mark.parametrize("count", [1, predictions.GROUP, 2 * predictions.GROUP + 1])
+@pytest.mark.parametrize("count", [1, 2 * predictions.GROUP + 1])
 def test_groups_of_draws_do_not_show(count):
     model, steps = named_model("full"), Steps.of(made_up(), short="skip")
     vectors = vectors_around(model, count)

@@ -3,9 +3,10 @@
 import jax
 import numpy as np
 import pytest
-from small_problems import both_modes, two_modes
+from small_problems import both_modes, six_numbers, two_modes
 
 from foveate.inference import importance as module
+from foveate.inference import modes as modes_module
 from foveate.inference.fit import draw
 from foveate.inference.mixture import Mixture
 from foveate.inference.modes import error_of_chains, error_of_independent, error_of_replicates, find_modes
@@ -75,6 +76,20 @@ def test_the_top_of_a_mode_is_where_the_posterior_is_highest_not_the_proposal():
     for weights in (log_weight, np.zeros((2, 200))):
         found = find_modes(two_modes(), real, weights, heights, aside, error_of_independent)
         assert_tops_are_best(found, real, heights)
+
+
+def test_a_valley_that_rough_densities_cannot_judge_is_looked_at_with_exact_ones(monkeypatch):
+    target = six_numbers()
+    ends = np.array([[0.0, 0.7, 2.5, 3.2, 1.0, 1.0], [1.8, -1.6, 3.9, 2.1, 0.8, 1.1]])  # anywhere
+    line = ends[0] + (ends[1] - ends[0]) * np.linspace(0, 1, modes_module.POINTS + 2)[1:-1, None]
+    lowest, rough = (log_densities(it, line).min() for it in (target, target.coarsened()))
+    assert 1e-9 < abs(rough - lowest) < modes_module.UNSURE_NATS  # both are good to 1e-12
+    mixture = Mixture.of(np.array([0.5, 0.5]), ends, np.stack([np.eye(6)] * 2) * 1e-12, 5.0)
+    heights = log_densities(target, ends)
+    # The limit lies between what the two say: by exact densities the valley is deep enough if it is the lower one.
+    monkeypatch.setattr(modes_module, "VALLEY_NATS", float(heights.min() - (rough + lowest) / 2))
+    found = find_modes(target, ends[None], np.zeros((1, 2)), heights[None], mixture, error_of_independent)
+    assert len(found.mass) == (2 if lowest < rough else 1)
 
 
 def assert_tops_are_best(modes, real, heights):

@@ -17,7 +17,12 @@ from foveate.model.priors import LogNormal
 
 DRAWS = 20_000
 FURTHEST = stats.norm.isf(1e-4 / 2)
-SETTINGS = [("full", "weak"), ("full", "published"), ("fixed_choice", "published"), ("local_choice", "weak")]
+SETTINGS = [
+    ("full", "weak"),
+    ("fixed_choice", "published"),
+    pytest.param("full", "published", marks=pytest.mark.slow),
+    pytest.param("local_choice", "weak", marks=pytest.mark.slow),
+]
 
 
 def ordered(model: Model) -> bool:

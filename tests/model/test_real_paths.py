@@ -84,7 +84,7 @@ def plain_log_likelihood(model: Model, steps: Steps):
     return jax.numpy.where(steps.real, mix(choice, jax.numpy.stack(densities, axis=-1), axis=-1), 0.0).sum()
 
 
-@pytest.mark.parametrize("repulsion", ["released", "none"])
+@pytest.mark.parametrize("repulsion", ["released", pytest.param("none", marks=pytest.mark.slow)])
 def test_likelihood_is_the_plain_one_over_draws_from_every_prior(repulsion, steps, tabulated):
     """Also for the rivals' IG(0.2, 25), which gives variances over many orders of magnitude."""
     model = catalogue.named_model("full", repulsion=repulsion)

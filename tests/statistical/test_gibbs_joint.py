@@ -184,6 +184,7 @@ def b_as_printed(gamma, omega, x, s0, prior, real) -> conditionals.Gaussian:
     return conditionals.Gaussian(mean, variance)
 
 
+@pytest.mark.slow
 def test_the_check_fails_for_the_mean_of_b_as_printed(monkeypatch):
     monkeypatch.setattr(conditionals, "b_given", b_as_printed)
     assert corrected_p_value(small_model("full"), "adapted", 40) < FALSE_ALARM

@@ -51,7 +51,7 @@ def negative_entropy_nats(truth: Model, data: Dataset) -> tuple[np.ndarray, np.n
     return np.array(found).T
 
 
-@pytest.mark.parametrize("name", TRUTHS)
+@pytest.mark.parametrize("name", ["full", *(pytest.param(it, marks=pytest.mark.slow) for it in TRUTHS if it != "full")])
 def test_the_true_model_gains_what_the_entropy_says(name):
     truth = TRUTHS[name]
     data = own_data(truth, 120, key=11)

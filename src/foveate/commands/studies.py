@@ -93,4 +93,4 @@ def write_page(out: Path, text: str) -> None:
 def not_converged(summary: Mapping[str, Any]) -> list[str]:
     """A line on fits that have problems, if there are any."""
     bad = summary["fits_not_converged"]
-    return [f"NOT CONVERGED: {bad} of {summary['fits']} fits; see fits.csv."] if bad else []
+    return [f"NOT CONVERGED: {bad} of {summary['fits']} fits; 'problems' in fits.csv says why."] if bad else []

@@ -37,6 +37,8 @@ class Fitted:
             "log_evidence_nats": evidence[0],
             "standard_error_nats": evidence[1],
             "seconds": posterior.provenance["seconds"],
+            "problems": " ".join(found.problems),
+            "notes": " ".join(found.notes),
         } | dict(zip(posterior.labels, posterior.numbers.mean(axis=(0, 1)).tolist(), strict=True))
         return cls(posterior.model, thinned(vectors, min(draws, len(vectors))), posterior.converged, facts)
 

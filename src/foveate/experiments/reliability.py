@@ -178,11 +178,13 @@ def _facts(posterior: Posterior) -> dict[str, Any]:
     found, modes = posterior.diagnosis, posterior.samples.modes
     facts = {
         "converged": posterior.converged,
+        "sampler": posterior.samples.sampler,
         "max_rhat": found.max_rhat,
         "min_ess": found.min_ess,
         "modes": np.nan if modes is None else len(modes.mass),
         "seconds": posterior.provenance["seconds"],
         "problems": " ".join(found.problems),
+        "notes": " ".join(found.notes),
     }
     return facts | ({"b_positive": float((posterior.draws["b"] > 0).mean())} if "b" in posterior.draws else {})
 

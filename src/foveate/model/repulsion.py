@@ -67,20 +67,28 @@ def _trusted(scene: Scene, difference: Array, wide: Array, narrow: Array, repell
 
 
 def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
+    def by_window() -> tuple[Array, Array]:
+        attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
+        fast = attracting - repelling - _overlap(overlap_value, _difference_over, scene, wide, narrow)
+        return fast, _trusted(scene, fast, wide, narrow, repelling)
+
     def whole() -> Array:
         exact = partial(_by_path, _whole_value, scene, wide, narrow)
         return _over_all_cells(exact, larger_value, scene, wide, narrow)
 
-    def by_window() -> Array:
-        attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
-        fast = attracting - repelling - _overlap(overlap_value, _difference_over, scene, wide, narrow)
-        return lax.cond(_trusted(scene, fast, wide, narrow, repelling), lambda: fast, whole)
-
-    return lax.cond(_covered(scene, wide, narrow), by_window, whole)
+    return _first_that_holds(_covered(scene, wide, narrow), by_window, whole)
 
 
 def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Array, "path step"]]:
     """Sums of both Gaussians over the cells that are not forbidden, and the saliency of those that are."""
+
+    def by_window() -> tuple[tuple[Sum, Sum, Array], Array]:
+        attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
+        inside = _overlap(overlap_sums, _sums_over, scene, wide, narrow)
+        outside = attracting - inside[0], repelling - inside[1]
+        difference = outside[0].value - outside[1].value
+        trusted = _trusted(scene, difference, wide, narrow, repelling.value)
+        return (*outside, jnp.zeros_like(difference)), trusted
 
     def whole() -> tuple[Sum, Sum, Array]:
         def rough(*cells: Any) -> tuple[Sum, Sum, Array]:
@@ -89,15 +97,17 @@ def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Arr
         exact = partial(_by_path, _whole_sums, scene, wide, narrow)
         return _over_all_cells(exact, rough, scene, wide, narrow)
 
-    def by_window() -> tuple[Sum, Sum, Array]:
-        attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)
-        inside = _overlap(overlap_sums, _sums_over, scene, wide, narrow)
-        outside = attracting - inside[0], repelling - inside[1]
-        difference = outside[0].value - outside[1].value
-        exact = _trusted(scene, difference, wide, narrow, repelling.value)
-        return lax.cond(exact, lambda: (*outside, jnp.zeros_like(difference)), whole)
+    return _first_that_holds(_covered(scene, wide, narrow), by_window, whole)
 
-    return lax.cond(_covered(scene, wide, narrow), by_window, whole)
+
+def _first_that_holds(possible: Array, first: Callable[[], tuple[Any, Array]], second: Callable[[], Any]) -> Any:
+    """What `first` finds, if that is possible at all and it says that it holds; else what `second` finds.
+
+    Each is in the program once: a branch of a branch would compile the second twice.
+    """
+    nothing = jax.tree.map(lambda it: jnp.zeros(it.shape, it.dtype), jax.eval_shape(first))
+    found, holds = lax.cond(possible, first, lambda: nothing)  # nothing holds nothing
+    return lax.cond(holds, lambda: found, second)
 
 
 # --- the window around the gaze ------------------------------------------------------------------------------------
@@ -230,10 +240,14 @@ def _over_all_cells(
     largest = SMALL_CELL * 2 / jnp.asarray(sides) * narrowest
     smooth = jnp.all((cells <= largest) | (jnp.asarray(sides) == 1), axis=1)
     branches = [partial(rough, scene.grid, it, scene.gaze, wide, narrow) for it in scene.coarser]
-    found = lax.switch(jnp.argmax(jnp.append(smooth, True)), [*branches, exact])
-    # Where nearly all is forbidden, all of the larger cells may be, though some of the smaller ones are not.
-    left = found if isinstance(found, jax.Array) else found[0].value - found[1].value
-    return lax.cond(jnp.all(left > LEAST_LEFT * peak(scene.grid, wide)), lambda: found, exact)
+
+    def by_larger_cells() -> tuple[Any, Array]:
+        found = lax.switch(jnp.argmax(smooth), branches)
+        # Where nearly all is forbidden, all of the larger cells may be, though some of the smaller ones are not.
+        left = found if isinstance(found, jax.Array) else found[0].value - found[1].value
+        return found, jnp.all(left > LEAST_LEFT * peak(scene.grid, wide))
+
+    return _first_that_holds(jnp.any(smooth), by_larger_cells, exact)
 
 
 def _by_path(function: Callable[[_Cells], Any], scene: Scene, wide: Array, narrow: Array) -> Any:

@@ -20,7 +20,8 @@ from foveate.model.kernels import Sum, sum_from_moments
 from foveate.model.policies import axis_gaussian
 from foveate.model.windows import middle_cell
 
-WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)  # half-sizes in columns
+# Half-sizes in columns, for values and for derivatives: each takes a while to compile, derivatives the most.
+WIDTHS, MOMENT_WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24), (2, 4, 6, 8, 12, 16, 24)
 
 
 def kept_around(
@@ -74,6 +75,7 @@ class _Cells(NamedTuple):
 
 def _around(
     function: Callable[..., list[Array]],
+    several: tuple[int, ...],
     grid: Grid,
     around: Float[Array, "row column path step"],
     gaze: Float[Array, "path step 2"],
@@ -81,7 +83,7 @@ def _around(
     above: Float[Array, "2"],
     below: Float[Array, "2"],
 ) -> list[Array]:
-    """`function` of a box around each gaze that covers half so many rows and columns."""
+    """`function` of a box around each gaze that covers half so many rows and columns, with one of several widths."""
     (rows, columns), (height, width), kind = half_kept(around), grid.cell_deg, around.dtype
     away = (middle_cell(grid, gaze) + 0.5) * jnp.asarray(grid.cell_deg) - gaze  # of the middle cell's centre
     away = jnp.moveaxis(away, -1, 0).reshape(2, -1).astype(kind)
@@ -94,7 +96,7 @@ def _around(
         found = function(cells, rows - half[0], rows + half[0] + 1, above.astype(kind), below.astype(kind))
         return [it.reshape(gaze.shape[:-1]).astype(above.dtype) for it in found]
 
-    widths = [*(it for it in WIDTHS if it < columns), columns]
+    widths = [*(it for it in several if it < columns), columns]
     return lax.switch(jnp.searchsorted(jnp.asarray(widths), half[1]), [partial(of_width, some) for some in widths])
 
 
@@ -120,12 +122,12 @@ def _everywhere(
 
 def overlap_value(grid: Grid, around: Array, gaze: Array, half: Array, wide: Array, narrow: Array) -> Array:
     """Sum of s min(wide - narrow, 0) around each gaze, (path, step)."""
-    return -_around(_value, grid, around, gaze, half, narrow, wide)[0]
+    return -_around(_value, WIDTHS, grid, around, gaze, half, narrow, wide)[0]
 
 
 def overlap_sums(grid: Grid, around: Array, gaze: Array, half: Array, wide: Array, narrow: Array) -> tuple[Sum, Sum]:
     """Sums of both Gaussians, with derivatives, over the cells around each gaze where narrow > wide."""
-    b, row_b, column_b, a, row_a, column_a = _around(_moments, grid, around, gaze, half, narrow, wide)
+    b, row_b, column_b, a, row_a, column_a = _around(_moments, MOMENT_WIDTHS, grid, around, gaze, half, narrow, wide)
     return sum_from_moments(a, row_a, column_a, wide), sum_from_moments(b, row_b, column_b, narrow)
 
 

@@ -177,14 +177,13 @@ def log_axis_sum(
     """`kernels.log_axis_sum` from the table, or `over_cells` where it does not reach."""
     place, panels = _place(grid, axis, variance), _panels(grid)
 
-    def from_table(coefficients, basis):
-        value, slope = _product(coefficients, basis)
+    def from_table() -> tuple[Array, Array]:
+        basis = jnp.stack([place.polynomials, place.slopes])
+        branches = [partial(_product, it) for it in (table.rows, table.columns)[axis]]
+        value, slope = lax.switch(place.panel, branches, basis)
         squared = nearest_squared(grid, gaze, axis)
         scale = 0.5 * jnp.log(2 * jnp.pi * variance) - jnp.log(grid.cell_deg[axis])
         relative = jnp.log(value) + scale + 0.5 * squared / variance
         return relative, slope / value + 0.5 / variance - 0.5 * squared / variance**2
 
-    outside = (place.panel < 0) | (place.panel >= panels)
-    branches = [partial(from_table, it) for it in (table.rows, table.columns)[axis]]
-    basis = jnp.stack([place.polynomials, place.slopes])
-    return lax.switch(jnp.where(outside, panels, place.panel), [*branches, lambda _: over_cells()], basis)
+    return lax.cond((place.panel >= 0) & (place.panel < panels), from_table, over_cells)
