@@ -1,6 +1,7 @@
 """What a posterior says about every single step: its log-likelihood, and which policy it came from."""
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,7 +105,9 @@ def loo(posterior: Posterior, data: Dataset) -> Accuracy:
     tree = from_dict({"posterior": posterior.draws, "log_likelihood": {"steps": values}})
     # Draws were resampled or come from chains: their own autocorrelation says how many they are worth.
     worth = min(1.0, posterior.diagnosis.min_ess / (values.shape[0] * values.shape[1]))
-    found: Any = arviz_loo(tree, pointwise=True, reff=worth)
+    with warnings.catch_warnings():  # of doubtful steps, which are counted below
+        warnings.filterwarnings("ignore", message="Estimated shape parameter", category=UserWarning)
+        found: Any = arviz_loo(tree, pointwise=True, reff=worth)
     doubtful = int(np.sum(np.asarray(found.pareto_k) > LARGEST_PARETO_K))
     return _accuracy("PSIS-LOO", posterior, data, np.asarray(found.elpd_i), float(found.p), doubtful)
 
