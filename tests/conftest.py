@@ -26,6 +26,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: next((i for i, word in enumerate(long) if word in item.nodeid), len(long)))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def room_for_what_is_compiled():
+    """One process runs many files, each of which compiles functions of its own."""
+    from foveate.compiled import make_room
+
+    make_room()
+
+
 @pytest.fixture
 def unchecked_types(monkeypatch):
     """As a user runs it: a wrong argument reaches our own message, not the type checker's."""

@@ -10,7 +10,7 @@ ROOT = Path(foveate.__file__).parent
 # Each may import from those before it and from its own; parts of one entry do not know each other.
 LAYERS = [
     {"errors"},
-    {"precision"},
+    {"precision", "compiled"},
     {"threads"},
     {"data"},
     {"model"},

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from foveate.compiled import make_room
 from foveate.data.dataset import Dataset
 from foveate.errors import InputError, some_of
 from foveate.inference.diagnosis import diagnose
@@ -62,6 +63,7 @@ def fit(
         )
     _check_steps(model, data)
     started = time.perf_counter()
+    make_room()
     report(Progress("preparing", 0, 1))
     target = Target.of(model, data)
     samples = draw(target, key, sampler, threads or cores(), report, settings)
