@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from foveate.evaluate.bayes_factors import bayes_factors
+from foveate.experiments.claims import claims_table
 from foveate.experiments.published import table1, table2
 from foveate.experiments.recovery import Recovery
 from foveate.experiments.study import Study
@@ -29,6 +30,7 @@ def write_study(study: Study, folder: Path, recovery: Recovery | None = None) ->
     if recovery is not None:
         found = recovery.table().rename_axis("number").reset_index()
         tables |= {"table1": table1(study), "table2": table2(study), "recovery": found}
+        tables["claims"] = claims_table(tables)
         with journal_style():
             save(draw_recovery(recovery.posterior, recovery.truths), folder / FIGURES, FIGURE_4)
         figures.insert(sum(name < FIGURE_4 for name in figures if name.startswith("fig")), FIGURE_4)
@@ -56,6 +58,9 @@ def _tables(study: Study) -> dict[str, pd.DataFrame]:
         "saccades": study.saccade_table(),
         "amplitudes_of_observers": _by_model(study, "observer_table"),
         "agreement": study.agreement_table(),
+        "distances": pd.concat(
+            {name: it.distances for name, it in study.saccades.items()}, names=["model", "quantity"]
+        ).reset_index(),
         "maps": pd.concat(study.maps, names=["model"]).reset_index(),
     }
     for kind in ("amplitude", "direction", "turn", "autocorrelation"):

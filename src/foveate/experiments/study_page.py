@@ -36,6 +36,8 @@ def page(study: Study, tables: dict[str, pd.DataFrame], figures: list[str], reco
     parts += ["## How near the ceiling", _ceiling(study, tables)]
     if recovery is not None:
         parts += ["## Beside the paper", _beside_paper(tables), _recovered(recovery)]
+        if len(tables["claims"]):
+            parts += ["## What the paper says of its models", claims_on_a_page(tables["claims"])]
     parts += ["## Saccades", _saccade_words(study), _agreement(study), "## Convergence", _convergence(study)]
     parts += ["## Figures", *(f"![{name}]({FIGURES}/{name}.svg)" for name in figures)]
     parts += ["## Tables", ", ".join(f"[{name}.csv]({name}.csv)" for name in tables) + "."]
@@ -145,6 +147,11 @@ def _beside_paper(tables: dict[str, pd.DataFrame]) -> str:
     )
     columns = ["model", "NSS", "paper", "AUC", "paper", "mean, R²", "mean, r²", "paper", "sd, R²", "sd, r²", "paper"]
     return f"{words}\n\n" + markdown(columns, rows)
+
+
+def claims_on_a_page(claims: pd.DataFrame) -> str:
+    """Every claim with its verdict and the evidence, as a table in Markdown."""
+    return markdown(["claim", "here", "evidence"], claims.to_numpy().tolist())
 
 
 def _recovered(recovery: Recovery) -> str:
