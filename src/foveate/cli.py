@@ -39,7 +39,9 @@ def main() -> None:
     except UsageMistake as error:
         # Without a command the help was shown already, and there is nothing more to say.
         message = error.format_message()  # type: ignore[attr-defined]
-        code = MISTAKE if not message else say(f"{message.rstrip('.')}; see foveate --help.", MISTAKE)
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "foveate"
+        code = MISTAKE if not message else say(f"{message.rstrip('.')}; see {command} --help.", MISTAKE)
     except (KeyboardInterrupt, typer.Abort):
         code = say("interrupted; run the same command again to start over.", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -5,6 +5,11 @@ class InputError(ValueError):
     """Data, settings or arguments that cannot be used as they are; the command line prints it in one line."""
 
 
+def counted(number: int, thing: str) -> str:
+    """'1 observer', '1,050 observers'."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def some_of(items: list, most: int = 5) -> str:
     """`items` in words, cut after `most` of them: '1, 2, 3 and 7 more'."""
     shown = ", ".join(str(item) for item in items[:most])

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from foveate import InputError, cli
@@ -103,7 +104,9 @@ def test_a_run_that_is_killed_and_interrupted_ends_with_the_same_bits(undisturbe
     assert done.returncode == 0, done.stderr
     assert "All 3 fits have converged." in done.stdout
     assert (folder / "observer-ann.nc").stat().st_mtime_ns == first.st_mtime_ns
-    assert sorted(file.name for file in folder.iterdir()) == [*(f"observer-{it}.nc" for it in OBSERVERS), "run.json"]
+    fits = [f"observer-{it}.nc" for it in OBSERVERS]
+    assert sorted(file.name for file in folder.iterdir()) == ["estimates.csv", *fits, "run.json"]
+    estimates = pd.read_csv(folder / "estimates.csv", index_col=["observer", "parameter"])
     for ours, theirs in zip(FitStore.read(folder).load_all(), FitStore.read(undisturbed[0]).load_all(), strict=True):
         assert ours.observer == theirs.observer
         np.testing.assert_array_equal(ours.samples.real, theirs.samples.real)
@@ -111,6 +114,9 @@ def test_a_run_that_is_killed_and_interrupted_ends_with_the_same_bits(undisturbe
         assert theirs.samples.weighted is not None
         np.testing.assert_array_equal(ours.samples.weighted.log_weight, theirs.samples.weighted.log_weight)
         assert ours.diagnosis == theirs.diagnosis
+        own = estimates.loc[ours.observer]
+        assert own["converged"].all()
+        np.testing.assert_allclose(own.drop(columns="converged"), ours.table(), rtol=1e-8)
 
 
 def test_compiled_functions_are_kept(undisturbed, environment):

@@ -8,7 +8,7 @@ import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
 from foveate.commands.options import Cells, Data, Observers, Seed
-from foveate.errors import InputError
+from foveate.errors import InputError, counted
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Dataset
@@ -20,6 +20,7 @@ HELP = (
     "observer. Interrupt it as you like (Ctrl-C, or worse): the same command goes on where it stopped, and gives the "
     "same numbers."
 )
+ESTIMATES = "estimates"  # the table of all parameters
 SHORT_HELP = "Fit a model to each observer; resumes where it stopped."
 EXAMPLE = "Example: foveate fit --data example --model local_saliency --out fits"
 
@@ -120,8 +121,8 @@ class _Task:
         before = set(store.finished()) & set(self.observers)
         found: dict[Any, Posterior] = {}
         opening = (
-            f"foveate fit: model {run.model.name!r}, {len(self.observers)} observers, {run.sampler} sampling, seed "
-            f"{run.seed}; the results go to {self.out}"
+            f"foveate fit: model {run.model.name!r}, {counted(len(self.observers), 'observer')}, "
+            f"{run.sampler} sampling, seed {run.seed}; the results go to {self.out}"
         )
         if before:
             opening += f"\n{len(before)} of {len(self.observers)} observers are finished already"
@@ -150,8 +151,11 @@ class _Task:
 
 
 def _print(store: "FitStore", posteriors: list["Posterior"], as_json: bool) -> None:
-    from foveate.commands.verdicts import as_record, print_verdicts, summary
+    from foveate.commands.studies import write_tables
+    from foveate.commands.verdicts import as_record, estimates, print_verdicts, summary
 
+    # Of all fits that are in the folder, also of observers that were not asked for this time.
+    write_tables(store.folder, {ESTIMATES: estimates(store.load_all())})
     if as_json:
         run = store.run.to_dict() | {"folder": str(store.folder), "summary": summary(posteriors)}
         fits = [as_record(posterior) | {"file": str(store.file_of(posterior.observer))} for posterior in posteriors]
@@ -159,4 +163,7 @@ def _print(store: "FitStore", posteriors: list["Posterior"], as_json: bool) -> N
         print(json.dumps(run | {"not_converged": wrong, "fits": fits}))
         return
     print_verdicts(posteriors, f"Model {store.run.model.name!r}, {store.run.sampler} sampling, seed {store.run.seed}")
-    print(f"The fits are in {store.folder}; `foveate diagnose {store.folder}` shows this table again.")
+    print(
+        f"The fits are in {store.folder}, all parameters with their intervals in {store.folder / ESTIMATES}.csv; "
+        f"`foveate diagnose {store.folder}` shows this table again."
+    )

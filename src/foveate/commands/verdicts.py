@@ -7,6 +7,7 @@ from foveate.commands.outputs import finite
 from foveate.errors import some_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from foveate.inference.posterior import Posterior
@@ -48,6 +49,8 @@ def print_verdicts(posteriors: Sequence["Posterior"], title: str) -> None:
     from rich import box
     from rich.table import Table
 
+    from foveate.inference.modes import VALLEY_NATS
+
     table = Table("observer", title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("R-hat", "bulk ESS", "tail ESS", "diverging", "accepted", "Pareto k", "modes"):
         table.add_column(name, justify="right")
@@ -75,6 +78,8 @@ def print_verdicts(posteriors: Sequence["Posterior"], title: str) -> None:
             console.print(f"Observer {posterior.observer}, note: {note}", markup=False)
     if taken_over(posteriors):
         console.print(f"* {taken_over(posteriors)}", markup=False)
+    if any(it.samples.modes is not None and len(it.samples.modes.mass) for it in posteriors):
+        console.print(f"Modes: regions apart by a valley of {VALLEY_NATS:.0f} nats; smaller dips are not counted.")
     console.print(summary(posteriors), markup=False)
 
 
@@ -91,11 +96,22 @@ def summary(posteriors: Sequence["Posterior"]) -> str:
     )
 
 
+def estimates(posteriors: Sequence["Posterior"]) -> "pd.DataFrame":
+    """Mean, standard deviation and interval of every number of every fit, and whether that can be relied on."""
+    import pandas as pd
+
+    parts = [it.table().reset_index().assign(converged=it.converged) for it in posteriors]
+    return pd.concat(
+        {it.observer: part for it, part in zip(posteriors, parts, strict=True)}, names=["observer"]
+    ).reset_index(level=0)
+
+
 def as_record(posterior: "Posterior") -> dict[str, Any]:
     """A fit's diagnosis as something that JSON can hold; what is not finite is null."""
     found, modes = posterior.diagnosis, posterior.samples.modes
     said = found.to_dict()
-    per_number = zip(said.pop("labels"), said.pop("rhat"), said.pop("ess_bulk"), said.pop("ess_tail"), strict=True)
+    for name in ("labels", "rhat", "ess_bulk", "ess_tail"):  # each in the table of the numbers
+        del said[name]
     return finite(
         {"observer": posterior.observer}
         | said
@@ -103,7 +119,7 @@ def as_record(posterior: "Posterior") -> dict[str, Any]:
             "max_rhat": found.max_rhat,
             "min_ess_bulk": min(found.ess_bulk),
             "min_ess_tail": min(found.ess_tail),
-            "numbers": {name: {"rhat": r, "ess_bulk": b, "ess_tail": t} for name, r, b, t in per_number},
+            "numbers": posterior.table().to_dict(orient="index"),
             "modes": None if modes is None else [
                 {"mass": mass, "mass_error": error}
                 for mass, error in zip(modes.mass.tolist(), modes.mass_error.tolist(), strict=True)

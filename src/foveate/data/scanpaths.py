@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from foveate.data.columns import check_names, labels, numbers, whole_numbers
 from foveate.data.grid import Extent
-from foveate.errors import InputError, some_of
+from foveate.errors import InputError, counted, some_of
 
 REQUIRED = ("observer", "picture", "fixation", "x_deg", "y_deg")
 OPTIONAL = ("trial", "duration_s")
@@ -144,8 +144,9 @@ class ScanPaths:
     def __repr__(self) -> str:
         """What is in here, in a line."""
         return (
-            f"ScanPaths({self.fixations:,} fixations, {len(self):,} paths, {len(self.observers)} observers, "
-            f"{len(self.pictures)} pictures, {self.extent.width_deg:.4g} x {self.extent.height_deg:.4g} deg)"
+            f"ScanPaths({counted(self.fixations, 'fixation')}, {counted(len(self), 'path')}, "
+            f"{counted(len(self.observers), 'observer')}, {counted(len(self.pictures), 'picture')}, "
+            f"{self.extent.width_deg:.4g} x {self.extent.height_deg:.4g} deg)"
         )
 
     @property

@@ -68,7 +68,8 @@ class Contrasts:
             return ""
         return (
             f"There are {len(self.table)} differences: of those that are not there, one in {1 / (1 - self.level):.0f} "
-            f"has an interval without zero by chance; the intervals 'all' hold together with {self.level:.0%}."
+            f"seems to be there by its own interval, by chance; the wider ones ('all together' on the page, low_all "
+            f"and high_all in the table) hold all at once with {self.level:.0%}."
         )
 
 

@@ -62,7 +62,8 @@ def _what(study: Study) -> str:
 def _scores_words(study: Study) -> str:
     words = (
         "Scores are those of the posterior predictive density, the mean of the draws' densities, averaged over "
-        "fixations; the two last columns are means over draws as in the paper. Bits are gains per fixation."
+        "fixations; the two last columns are as in the paper: means over draws, NSS over pictures first, AUC pooled "
+        "over all fixations with negatives drawn at random. Bits are gains per fixation."
     )
     if study.unconverged:
         words += f" **{study.unconverged} of {len(study.fits)} fits have not converged; they are in all numbers here.**"
@@ -72,8 +73,13 @@ def _scores_words(study: Study) -> str:
 def _score_table(study: Study) -> str:
     scores = study.scores()
     order = list(scores.sort_values(SHOWN["bits over uniform"], ascending=False).index)
-    rows = [[_title(name), *(f"{scores.loc[name, column]:.3f}" for column in SHOWN.values())] for name in order]
+    rows = [[_title(name), *(f"{_plain(scores.loc[name, column])}" for column in SHOWN.values())] for name in order]
     return markdown(["model", *SHOWN], rows)
+
+
+def _plain(value: float) -> str:
+    """With three digits, and no sign before a zero."""
+    return f"{round(float(value), 3) + 0.0:.3f}"
 
 
 def _differences(study: Study) -> str:
