@@ -131,7 +131,14 @@ def _draw_until_enough(
         weighted = _more_draws(target, frozen, weighted, replicates, efficiency, rng, threads)
         rhat, bulk, tail = weighted_diagnostics(weighted)
         k, worst = pareto_k(weighted.log_weight.ravel()), float(np.min([bulk, tail]))
-        report(Progress("drawing", int(worst), EFFECTIVE_DRAWS, {"max_rhat": float(rhat.max()), "pareto_k": k}))
+        report(
+            Progress(
+                "drawing",
+                min(int(worst), EFFECTIVE_DRAWS),
+                EFFECTIVE_DRAWS,
+                {"max_rhat": float(rhat.max()), "pareto_k": k},
+            )
+        )
         trusted = k <= LARGEST_PARETO_K
         if trusted and worst >= EFFECTIVE_DRAWS and rhat.max() <= LARGEST_RHAT:
             return weighted, True
