@@ -41,7 +41,8 @@ def main() -> None:
         message = error.format_message()  # type: ignore[attr-defined]
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "foveate"
-        code = MISTAKE if not message else say(f"{message.rstrip('.')}; see {command} --help.", MISTAKE)
+        joined = f"{message} See" if message.endswith("?") else f"{message.rstrip('.')}; see"
+        code = MISTAKE if not message else say(f"{joined} {command} --help.", MISTAKE)
     except (KeyboardInterrupt, typer.Abort):
         code = say("interrupted; run the same command again to start over.", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
