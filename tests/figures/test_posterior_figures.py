@@ -15,7 +15,7 @@ from foveate.inference.diagnosis import diagnose
 from foveate.inference.marginals import prior_density, shown_range, smooth_density
 from foveate.inference.modes import Modes
 from foveate.inference.posterior import Posterior
-from foveate.inference.samples import Samples
+from foveate.inference.samples import Samples, Weighted
 from foveate.model.catalogue import from_published, full, local_saliency
 
 CHAINS, DRAWS = 4, 500
@@ -32,6 +32,18 @@ def posterior_of(model=None, apart: float = 0.0, modes: Modes | None = None) -> 
     real += apart * np.arange(CHAINS)[:, None, None]
     samples = Samples(real, "nuts", {}, {}, 1, modes=modes)
     return Posterior(model, "ann", samples, diagnose(model.labels, samples), {})
+
+
+def changed(posterior: Posterior, **parts) -> Posterior:
+    """The same with other samples."""
+    samples = replace(posterior.samples, **parts)
+    return Posterior(posterior.model, "ann", samples, diagnose(posterior.labels, samples), {})
+
+
+def resampled() -> Posterior:
+    """Draws that importance sampling might have made."""
+    real = posterior_of().samples.real
+    return changed(posterior_of(), sampler="importance", weighted=Weighted(real, np.zeros(real.shape[:2])))
 
 
 def texts(figure) -> list[str]:
@@ -80,6 +92,24 @@ def test_traces_are_the_draws_in_a_shade_for_each_chain():
     assert len(set(shades("full", 10))) == 10
 
 
+def test_a_trace_says_once_that_resampled_draws_have_no_order():
+    for posterior, often in ((posterior_of(), 0), (resampled(), 1)):
+        with style.journal_style():
+            figure = chains.trace(posterior)
+            figure.canvas.draw()
+        notes = [text for text in figure.findobj(Text) if "order means nothing" in text.get_text()]
+        assert len(notes) == often
+        for note in notes:
+            box = note.get_window_extent()
+            assert box.x0 >= 0
+            assert box.x1 <= figure.bbox.width
+
+
+def test_ranks_say_what_the_draws_come_in():
+    assert "draws of a chain,\nrelative to even" in texts(chains.ranks(posterior_of()))
+    assert "draws of a replicate,\nrelative to even" in texts(chains.ranks(resampled()))
+
+
 def test_rank_bars_of_chains_that_agree_stay_in_the_band_and_others_leave_it():
     def share_outside(posterior: Posterior) -> float:
         outside = []
@@ -110,6 +140,51 @@ def test_pairs_show_every_pair_once_and_the_tops_of_modes():
     found = [(cross.get_xdata()[0], cross.get_ydata()[0]) for cross in crosses]
     np.testing.assert_allclose(found, np.exp(tops[:, [1, 3]]))
     assert "top of a mode with 0.700 ± 0.010 of the mass" in texts(figure)
+
+
+def test_pairs_share_their_axes_by_column_and_row():
+    panels = np.array(pairs(posterior_of()).axes).reshape(6, 6)
+    for index in range(6):
+        assert len({ax.get_xlim() for ax in panels[index:, index]}) == 1
+        assert len({ax.get_ylim() for ax in panels[index, :index]}) <= 1
+
+
+@pytest.mark.parametrize("model", [full(), local_saliency()])
+def test_one_draw_far_out_does_not_squeeze_the_others(model):
+    posterior = posterior_of(model)
+    real = posterior.samples.real.copy()
+    real[0, 0] += 5.0
+    far = changed(posterior, real=real)
+    number = len(posterior.labels)
+    limits = []
+    for it in (posterior, far):
+        panels = np.array(pairs(it).axes).reshape(number, number)
+        traces = chains.trace(it).axes[:number]
+        limits.append([*(panels[i, i].get_xlim() for i in range(number)), *(ax.get_ylim() for ax in traces)])
+    np.testing.assert_allclose(limits[1], limits[0], rtol=0.15)  # it is 5 away, or 148 times the others
+
+
+def test_tops_of_modes_are_within_the_axes():
+    tops = np.append(np.log(TRUTHS[:4]), TRUTHS[4:])[None] + 2.0  # beyond all draws
+    modes = Modes(tops, np.zeros(1), np.ones(1), np.full(1, 0.01), np.zeros((CHAINS, DRAWS), int), 0)
+    panels = np.array(pairs(posterior_of(modes=modes)).axes).reshape(6, 6)
+    shown = posterior_of(modes=modes).modes()
+    for index, label in enumerate(posterior_of().labels):
+        low, high = panels[index, index].get_xlim()
+        assert low < shown[label].item() < high
+
+
+def test_ticks_have_true_minus_signs():
+    figure = pairs(posterior_of())
+    figure.canvas.draw()
+    ticks = [text.get_text() for ax in figure.axes for text in ax.get_xticklabels() + ax.get_yticklabels()]
+    assert not any("-" in tick for tick in ticks)
+    below_zero = posterior_of(apart=-1.0)  # s0 and b fall below zero
+    figure = chains.trace(below_zero)
+    figure.canvas.draw()
+    ticks = [text.get_text() for ax in figure.axes for text in ax.get_yticklabels()]
+    assert any(tick.startswith("−") for tick in ticks)
+    assert not any("-" in tick for tick in ticks)
 
 
 def test_the_prior_is_dashed_and_the_truth_a_line():

@@ -81,13 +81,13 @@ def test_precision_is_drawn_for_every_fit_with_the_line_and_theory():
     assert y[0] / y[1] == pytest.approx(np.sqrt(x[1] / x[0]))
     assert list(line_of(ax, "sd of 0.5").get_ydata()) == [0.5, 0.5]
     said = texts(figure)
-    assert "ξ row\nslope -0.40 (-0.50 to -0.30)" in said
+    assert "ξ row\nslope −0.40 (−0.50 to −0.30)" in said
     assert "posterior sd of log-odds of ρ" in said
 
 
 def test_a_slope_that_was_not_fitted_is_said_to_be_theory():
     fits, needed = sizes()
-    assert "ξ row\nslope -0.40 by theory" in texts(sd_by_pictures(fits, needed.assign(slope_fitted=False), "full"))
+    assert "ξ row\nslope −0.40 by theory" in texts(sd_by_pictures(fits, needed.assign(slope_fitted=False), "full"))
 
 
 @pytest.mark.parametrize(("draw", "numbers"), [(half_against_half, tables), (sd_by_pictures, sizes)])

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from scipy.stats import norm, rankdata
 
 from foveate.figures.labels import symbol, with_unit
-from foveate.figures.panels import finish, fit_axis, panels_for, shades
+from foveate.figures.panels import finish, fit_axis, panels_for, row_word, shades
 from foveate.figures.style import FAINT
 from foveate.inference.marginals import effective_in_a_chain
 from foveate.inference.posterior import Posterior
@@ -21,12 +21,15 @@ MOST_POINTS = 1000
 
 
 def trace(posterior: Posterior) -> Figure:
-    """The draws of every number in the order in which they were made, each chain in a shade of its own."""
+    """The draws of every number in the order in which they were made, each chain in a shade of its own.
+
+    Lines leave the panel at draws that are far from nearly all others.
+    """
     figure, axes = panels_for(len(posterior.labels))
     for index, (label, ax) in enumerate(zip(posterior.labels, axes, strict=True)):
         trace_of(posterior.numbers[:, :, index], label, shades(posterior.model.name, len(posterior.numbers)), ax)
-        if posterior.samples.weighted is not None:
-            ax.set_xlabel("draw (resampled: their order means nothing)")
+    if posterior.samples.weighted is not None:
+        figure.supxlabel("the draws were resampled: their order means nothing", fontsize=7.0)
     return finish(figure, axes, posterior)
 
 
@@ -50,14 +53,24 @@ def ranks(posterior: Posterior) -> Figure:
     figure, axes = panels_for(len(posterior.labels))
     colours, effective = shades(posterior.model.name, len(posterior.numbers)), effective_in_a_chain(posterior)
     for index, (label, ax) in enumerate(zip(posterior.labels, axes, strict=True)):
-        ranks_of(posterior.numbers[:, :, index], label, float(effective[index]), colours, ax)
+        draws = posterior.numbers[:, :, index]
+        ranks_of(draws, label, float(effective[index]), colours, ax, each=row_word(posterior))
     return finish(figure, axes, posterior)
 
 
 def ranks_of(
-    draws: Float[np.ndarray, "chain draw"], label: str, effective: float, colours: list[str], ax: Axes
+    draws: Float[np.ndarray, "chain draw"],
+    label: str,
+    effective: float,
+    colours: list[str],
+    ax: Axes,
+    *,
+    each: str = "chain",
 ) -> Axes:
-    """Histograms of the ranks of one number's draws, a line for each chain; `effective` is the ESS of one."""
+    """Histograms of the ranks of one number's draws, a line for each chain; `effective` is the ESS of one.
+
+    `each` says what a row of draws is: a chain, a replicate.
+    """
     chains, count = draws.shape
     share = (rankdata(draws, axis=None) - 0.5).reshape(draws.shape) / draws.size
     deviation = np.sqrt((1 / BINS) * (1 - 1 / BINS) * (1 - 1 / chains) / effective)
@@ -75,5 +88,5 @@ def ranks_of(
     ax.set_xticks([0, 0.5, 1])
     ax.set_title(symbol(label))
     ax.set_xlabel("rank among all draws")
-    ax.set_ylabel("share of a chain's draws,\nrelative to even")
+    ax.set_ylabel(f"draws of a {each},\nrelative to even")
     return ax

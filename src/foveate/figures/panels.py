@@ -1,5 +1,6 @@
 """What figures of a posterior share: a panel for every number, its heading, and the mark of a fit not to be trusted."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -7,10 +8,11 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from foveate.figures.labels import VARIANCE_UNIT, unit
-from foveate.figures.style import TWO_COLUMNS_MM, model_colours, new_figure
+from foveate.figures.style import TWO_COLUMNS_MM, model_colours, new_figure, write_short
+from foveate.inference.marginals import shown_range
 from foveate.inference.posterior import Posterior
 from foveate.model.catalogue import TITLES
 
@@ -71,8 +73,18 @@ def shades(name: str, count: int) -> list[str]:
     return [to_hex(tuple(colour + a * (1 - colour) if a > 0 else colour * (1 + a))) for a in amounts]
 
 
-def fit_axis(ax: Axes, which: Literal["x", "y"], values: Float[np.ndarray, "..."], label: str) -> None:
-    """Few ticks, and a logarithmic scale where variances span orders of magnitude."""
+def row_word(posterior: Posterior) -> str:
+    """What the draws come in: chains, or replicates where they were weighted."""
+    return "chain" if posterior.samples.weighted is None else "replicate"
+
+
+def fit_axis(
+    ax: Axes, which: Literal["x", "y"], values: Float[np.ndarray, "..."], label: str, others: Sequence[float] = ()
+) -> None:
+    """Few ticks, a logarithmic scale where variances span orders of magnitude, and limits that hold nearly all values.
+
+    A few draws far out would squeeze all others; they are beyond the limits. The `others` are always within.
+    """
     low, high = np.quantile(values, [0.002, 0.998])
     wide = bool(unit(label) == VARIANCE_UNIT and values.min() > 0 and high > WIDE * low)
     if wide:
@@ -80,4 +92,5 @@ def fit_axis(ax: Axes, which: Literal["x", "y"], values: Float[np.ndarray, "..."
     axis = ax.xaxis if which == "x" else ax.yaxis
     axis.set_major_locator(LogLocator(subs=(1.0, 3.0), numticks=6) if wide else MaxNLocator(4))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    write_short(axis)
+    (ax.set_xlim if which == "x" else ax.set_ylim)(*shown_range(values.ravel(), *others))

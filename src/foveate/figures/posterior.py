@@ -1,13 +1,16 @@
 """A posterior: its numbers in pairs, and each number's density against its prior."""
 
+from typing import cast
+
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from foveate.figures.labels import unit, with_unit
 from foveate.figures.panels import finish, fit_axis, panels_for
-from foveate.figures.style import FAINT, INK, TWO_COLUMNS_MM, model_colours, new_figure
+from foveate.figures.style import INK, TWO_COLUMNS_MM, model_colours, new_figure
 from foveate.inference.marginals import prior_density, shown_range, smooth_density
 from foveate.inference.posterior import Posterior
 from foveate.model.model import Model
@@ -21,37 +24,45 @@ CURVE_POINTS = 200
 
 
 def pairs(posterior: Posterior) -> Figure:
-    """Draws of all numbers, two by two, with histograms on the diagonal; a cross on top of each mode that is known."""
+    """Draws of all numbers, two by two, with histograms on the diagonal; a cross on top of each mode that is known.
+
+    Panels of a column share their x axis, dots of a row their y axis. A few draws far out are beyond the limits.
+    """
     labels = posterior.labels
     size_mm = TWO_COLUMNS_MM if len(labels) > 3 else 110.0
     figure = new_figure(size_mm, size_mm)
-    axes = figure.subplots(len(labels), len(labels), squeeze=False)
+    axes = figure.subplots(len(labels), len(labels), squeeze=False, sharex="col")
     numbers = posterior.numbers.reshape(-1, len(labels))
     some = numbers[:: -(-len(numbers) // MOST_POINTS)]
     colour = model_colours([posterior.model.name])[0]
-    for row in range(len(labels)):
+    modes = _shown_modes(posterior)
+    for row, label in enumerate(labels):
+        tops = modes[label].tolist() if len(modes) else []
+        fit_axis(axes[row, row], "x", numbers[:, row], label, tops)
+        for ax in axes[row, 1:row]:
+            ax.sharey(axes[row, 0])
+        if row:
+            fit_axis(axes[row, 0], "y", numbers[:, row], label, tops)
         for column in range(len(labels)):
             ax = axes[row, column]
             if column > row:
                 ax.set_visible(False)
             elif column == row:
-                _histogram(numbers[:, row], labels[row], colour, ax)
+                _histogram(numbers[:, row], colour, ax)
             else:
                 dots = {"linestyle": "", "marker": ".", "markersize": 2.0, "markeredgewidth": 0}
                 ax.plot(some[:, column], some[:, row], color=colour, alpha=0.25, **dots)
-                fit_axis(ax, "x", numbers[:, column], labels[column])
-                fit_axis(ax, "y", numbers[:, row], labels[row])
             _outer_labels(ax, row, column, labels)
-    _modes(posterior, axes, figure)
+    _draw_modes(modes, labels, axes, figure)
     finish(figure, [axes[i, i] for i in range(len(labels))], posterior)
     figure.align_labels(list(axes.flat))
     return figure
 
 
-def _histogram(values: Float[np.ndarray, " draw"], label: str, colour: str, ax: Axes) -> None:
-    fit_axis(ax, "x", values, label)
-    low, high = values.min(), values.max()
-    edges = np.geomspace(low, high, BINS + 1) if ax.get_xscale() == "log" else np.linspace(low, high, BINS + 1)
+def _histogram(values: Float[np.ndarray, " draw"], colour: str, ax: Axes) -> None:
+    """Bars over what the x axis shows."""
+    space = np.geomspace if ax.get_xscale() == "log" else np.linspace
+    edges = space(*ax.get_xlim(), BINS + 1)
     ax.hist(values, bins=edges.tolist(), color=colour, alpha=0.7)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
@@ -68,16 +79,21 @@ def _outer_labels(ax: Axes, row: int, column: int, labels: list[str]) -> None:
         ax.tick_params(labelleft=False)
 
 
-def _modes(posterior: Posterior, axes: np.ndarray, figure: Figure) -> None:
-    """A cross on the best draw of each mode; a legend with their masses if there are several."""
+def _shown_modes(posterior: Posterior) -> pd.DataFrame:
+    """The modes with some mass, as many as there are colours."""
     found = posterior.modes()
-    found = found[found["mass"] >= SMALLEST_SHOWN_MASS] if len(found) else found
+    found = cast(pd.DataFrame, found[found["mass"] >= SMALLEST_SHOWN_MASS]) if len(found) else found
+    return found.head(len(MODE_COLOURS))
+
+
+def _draw_modes(found: pd.DataFrame, labels: list[str], axes: np.ndarray, figure: Figure) -> None:
+    """A cross on the best draw of each mode; a legend with their masses if there are several."""
     for (_, mode), colour in zip(found.iterrows(), MODE_COLOURS, strict=False):
         for row in range(len(axes)):
             for column in range(row):
-                x, y = mode[posterior.labels[column]], mode[posterior.labels[row]]
+                x, y = mode[labels[column]], mode[labels[row]]
                 axes[row, column].plot(x, y, "+", color=colour, markersize=6, markeredgewidth=1.2, zorder=4)
-            axes[row, row].axvline(mode[posterior.labels[row]], color=colour, linewidth=0.9)
+            axes[row, row].axvline(mode[labels[row]], color=colour, linewidth=0.9)
     if len(found):
         handles = [
             axes[0, 0].plot([], [], "+", color=colour, markersize=6, markeredgewidth=1.2,
@@ -141,5 +157,4 @@ def density_of(
     ax.set_ylim(bottom=0)
     ax.set_xlabel(with_unit(label))
     ax.set_ylabel(f"density (1/{unit(label)})" if unit(label) else "density")
-    ax.tick_params(axis="y", colors=FAINT)
     return ax

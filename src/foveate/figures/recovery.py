@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from foveate.figures.panels import finish, panels_for, shades
+from foveate.figures.panels import finish, panels_for, row_word, shades
 from foveate.figures.posterior import density_of, legend_above
 from foveate.inference.posterior import Posterior
 
@@ -12,7 +12,7 @@ from foveate.inference.posterior import Posterior
 def recovery(posterior: Posterior, truths: Float[np.ndarray, " number"]) -> Figure:
     """For every number the posterior density of each chain, the prior dashed and the truth as a vertical line."""
     figure, axes = panels_for(len(posterior.labels))
-    each = "chain" if posterior.samples.weighted is None else "replicate"
+    each = row_word(posterior)
     colours = shades(posterior.model.name, len(posterior.numbers))
     for index, (label, ax) in enumerate(zip(posterior.labels, axes, strict=True)):
         draws = posterior.numbers[:, :, index]

@@ -7,11 +7,11 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from foveate.figures.labels import symbol, with_unit
 from foveate.figures.panels import MOST_COLUMNS, NOT_CONVERGED, WARNING
-from foveate.figures.style import FAINT, INK, TWO_COLUMNS_MM, model_colours, new_figure
+from foveate.figures.style import FAINT, INK, TWO_COLUMNS_MM, model_colours, new_figure, with_minus, write_short
 from foveate.model.catalogue import TITLES
 
 SQUARE_MM, HEADING_MM = 58.0, 16.0
@@ -36,7 +36,8 @@ def half_against_half(halves: pd.DataFrame, parameters: pd.DataFrame, model: str
         ax.set_xlabel(f"{name}, first half")
         ax.set_ylabel(f"{name}, second half")
         whole = f"{about['reliability']:.2f} ({about['reliability_low']:.2f} to {about['reliability_high']:.2f})"
-        ax.set_title(f"{symbol(label)}: r = {about['correlation']:.2f} between halves\nreliability of all {whole}")
+        words = with_minus(f"r = {about['correlation']:.2f} between halves\nreliability of all {whole}")
+        ax.set_title(f"{symbol(label)}: {words}")
     splits = len(np.unique(halves["split"].to_numpy()))
     several = f"; the first of {splits} splits" if splits > 1 else ""
     bad = not (first["converged_1"] & first["converged_2"]).to_numpy(dtype=bool).all()
@@ -95,7 +96,7 @@ def sd_by_pictures(sizes: pd.DataFrame, needed: pd.DataFrame, model: str) -> Fig
             slope += f" ({about['slope_low']:.2f} to {about['slope_high']:.2f})"
         else:
             slope += " by theory"
-        ax.set_title(f"{symbol(about['parameter'])}\n{slope}")
+        ax.set_title(f"{symbol(about['parameter'])}\n{with_minus(slope)}")
         ax.set_xlabel("pictures that the observer saw")
         of = {"log": f"log {symbol(about['parameter'])}", "log-odds": f"log-odds of {symbol(about['parameter'])}"}
         ax.set_ylabel(f"posterior sd of {of.get(about['scale'], symbol(about['parameter']))}")
@@ -145,7 +146,7 @@ def _plain_ticks(ax: Axes, log: bool) -> None:
             axis.set_minor_locator(NullLocator())
         else:
             axis.set_major_locator(MaxNLocator(4))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        write_short(axis)
 
 
 def _square_panels(count: int) -> tuple[Figure, list[Axes]]:

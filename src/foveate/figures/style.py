@@ -11,8 +11,10 @@ from pathlib import Path
 
 from matplotlib import style
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from foveate.inference.files import write_whole
 
@@ -119,6 +121,16 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
             )
             for kind in kinds
         ]
+
+
+def with_minus(numbers: str) -> str:
+    """Numbers in words, with true minus signs for hyphens."""
+    return numbers.replace("-", "−")
+
+
+def write_short(axis: Axis) -> None:
+    """Ticks without zeros that say nothing."""
+    axis.set_major_formatter(FuncFormatter(lambda value, _: with_minus(f"{value:g}")))
 
 
 def model_colours(names: Sequence[str]) -> list[str]:
