@@ -300,6 +300,7 @@ def test_observers_of_several_models_stand_on_one_scale(comparisons, journal):
     assert title_of(deviations[0]) == expected.replace("-", "−")
     assert title_of(means[0]).startswith("Full\n")
     assert means[0].get_ylabel().endswith("(deg)")
+    assert {ax.get_xlabel() for ax in figure.axes} == {"data (deg)"}
     nothing_overlaps(figure)
 
 
@@ -327,6 +328,9 @@ def test_roc_curves_are_named_with_their_areas_best_first(journal):
     np.testing.assert_array_equal(drawn["Full: 0.909"], (models["full"].false_alarms, models["full"].hits))
     colours = {str(line.get_label()).split(":")[0]: to_hex(line.get_color()) for line in ax.lines}
     assert colours["Full"] == MODEL_COLOURS["full"].lower()
+    legend = ax.get_legend()
+    assert legend is not None
+    assert "AUC-Borji" in legend.get_title().get_text()
     assert "share" in ax.get_xlabel()
     assert "share" in ax.get_ylabel()
     with pytest.raises(InputError, match="no model"):
@@ -387,6 +391,14 @@ def test_differences_to_the_best_have_their_intervals_and_numbers(steps, journal
     assert ax.get_xlabel().startswith("difference to Full (bits per fixation)")
     figure.canvas.draw()
     assert all(text.get_window_extent().x1 <= figure.bbox.width for text in ax.texts)
+
+
+def test_two_models_have_one_difference_and_no_thin_line(steps, journal):
+    def words(few: pd.DataFrame) -> str:
+        return curves.differences(compare(few), style.new_figure(183, 55).subplots()).get_xlabel().split("\n")[1]
+
+    assert words(steps) == "thick: 95 % interval; thin: all differences together"
+    assert words(steps[steps["model"] != "mine"]) == "95 % interval"
 
 
 def test_differences_to_another_reference_turn_their_sign(steps, journal):

@@ -116,6 +116,20 @@ def test_directions_close_the_circle_with_up_at_the_top():
     assert right[0] > up[0]
 
 
+@pytest.mark.parametrize("scale", [0.5, 0.95, 1.0, 1.6])
+def test_the_number_of_the_circle_stands_outside_it(scale):
+    curve = scale * band_at(ANGLES, 0).observed
+    with style.journal_style():
+        ax = saccades.direction_density({"full": Band(ANGLES, curve, curve, curve, curve)}, axes("polar"))
+        root = style.root_figure(ax)
+        root.canvas.draw()
+        assert float(ax.texts[0].get_text()) == pytest.approx(ax.get_ylim()[1])
+        assert curve.max() <= ax.get_ylim()[1] <= 2 * max(curve.max(), saccades.UNIFORM)
+        box, circle = ax.texts[0].get_window_extent(), ax.get_window_extent()
+    centre = (circle.x0 + circle.width / 2, circle.y0 + circle.height / 2)
+    assert min(np.hypot(x - centre[0], y - centre[1]) for x, y in box.corners()) > circle.width / 2
+
+
 def test_plain_axes_of_angles_run_once_round():
     models = bands_at(ANGLES)
     for draw in (saccades.direction_density, saccades.turn_density):
@@ -146,7 +160,7 @@ def test_anything_with_the_same_curves_can_be_drawn():
 
     curve = np.full(len(ANGLES), 1 / 360)
     ax = saccades.turn_density({"momentum": Mine(ANGLES, curve, curve, curve, curve)}, axes(), bands=["momentum"])
-    assert set(curves_in(ax)) == {"Data", "momentum"}
+    assert set(curves_in(ax)) == {"Data", "momentum", "uniform"}
 
 
 def test_whole_figures_can_be_written_and_leave_no_trace(tmp_path):
@@ -163,5 +177,6 @@ def test_whole_figures_can_be_written_and_leave_no_trace(tmp_path):
     left, right = figures["amplitudes"].axes
     assert left.get_xlim() == right.get_xlim()
     assert set(curves_in(right)) == {"Data", "Full", "Local Saliency"}
-    assert figures["directions"].legends[0].get_texts()[0].get_text() == "Data"
+    named = [text.get_text() for text in figures["directions"].legends[0].get_texts()]
+    assert (named[0], named[-1]) == ("Data", "uniform")
     assert dict(mpl.rcParams) == settings

@@ -50,7 +50,10 @@ def contrasts(table: pd.DataFrame, *, level: float = 0.95, unconverged: int = 0)
     for (names, ratios), ax in zip(panels, axes, strict=True):
         _panel(table, names, pairs, ratios, ax)
     axes[0].text(1.02, 1.0, "P(first\nhigher)", transform=axes[0].transAxes, va="bottom", fontsize=6.0, color=INK)
-    words = f"thick: {100 * level:g} % interval; thin: all {len(table)} together; grey line: no difference"
+    bars = f"{100 * level:g} % interval"
+    if len(table) > 1:  # a single difference has no other interval
+        bars = f"thick: {bars}; thin: all {len(table)} together"
+    words = f"{bars}; grey line: no difference"
     figure.supxlabel(words, fontsize=6.5)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper left", ncols=1, handlelength=1.5)

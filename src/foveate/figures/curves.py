@@ -10,10 +10,13 @@ from matplotlib.ticker import MaxNLocator
 
 from foveate.errors import InputError, some_of
 from foveate.figures.saccades import DASHES
-from foveate.figures.style import FAINT, INK, model_colours
+from foveate.figures.style import FAINT, INK, model_colours, with_minus
 from foveate.model.catalogue import TITLES
 
 GAIN, DIFFERENCE = "bits per fixation over uniform", "bits per fixation"
+
+# The paper's AUC, in words.
+BORJI = "AUC-Borji: against uniform\ncells, all steps pooled"
 
 # Bands of several models lie on one another: paler than where there are one or two.
 BAND_ALPHA = 0.13
@@ -45,8 +48,11 @@ class RocCurve(Protocol):
         ...
 
 
-def roc_curves(models: Mapping[str, RocCurve], ax: Axes) -> Axes:
-    """The ROC curve of every model, with the area under it in the legend, best first (Fig. 10)."""
+def roc_curves(models: Mapping[str, RocCurve], ax: Axes, *, kind: str = BORJI) -> Axes:
+    """The ROC curve of every model, with the area under it in the legend, best first (Fig. 10).
+
+    `kind` says which of the areas it is that go by the name of AUC.
+    """
     if not models:
         raise InputError("no model given: there is no ROC curve to draw.")
     colours = dict(zip(models, model_colours(list(models)), strict=True))
@@ -59,7 +65,8 @@ def roc_curves(models: Mapping[str, RocCurve], ax: Axes) -> Axes:
     ax.set_aspect("equal")
     ax.set_xlabel("false alarms (share of random cells)")
     ax.set_ylabel("hits (share of fixated cells)")
-    ax.legend(loc="lower right", title="area under the curve", title_fontsize=6.5, alignment="left", handlelength=2.6)
+    ax.legend(loc="lower right", title=f"area under the curve\n({kind})", title_fontsize=6.5, alignment="left",
+              handlelength=2.6)  # fmt: skip
     return ax
 
 
@@ -150,7 +157,9 @@ def differences(comparison: Compared, ax: Axes, *, reference: str | None = None,
     ax.grid(axis="x", **GRID_LINE)
     ax.set_axisbelow(True)
     ax.xaxis.set_major_locator(MaxNLocator(5))
-    bars = f"thick: {100 * comparison.level:g} % interval; thin: all differences together"
+    bars = f"{100 * comparison.level:g} % interval"
+    if len(names) > 2:  # a single difference has no other interval
+        bars = f"thick: {bars}; thin: all differences together"
     ax.set_xlabel(f"difference to {TITLES.get(reference, reference)} ({score})\n{bars}")
     return ax
 
@@ -168,7 +177,7 @@ def _numbers(ax: Axes, height: float, words: list[str], above: bool = False) -> 
     """Columns of words to the right of the axes."""
     for text, place in zip(words, NUMBERS_PT, strict=True):
         ax.annotate(
-            text.replace("-", "−"),
+            with_minus(text),
             (1, height),
             xycoords=ax.get_yaxis_transform(),
             xytext=(place, 0),

@@ -21,7 +21,7 @@ from foveate.errors import InputError
 from foveate.figures.maps import LEAST_RELATIVE, MOST_RELATIVE, RELATIVE, policy_densities, saliency_map
 from foveate.figures.saccades import Curves, autocorrelation, observers
 from foveate.figures.scanpath import WIDE_MM, scan_path
-from foveate.figures.style import INK, ONE_COLUMN_MM, TWO_COLUMNS_MM, new_figure
+from foveate.figures.style import INK, ONE_COLUMN_MM, TWO_COLUMNS_MM, new_figure, with_minus
 from foveate.model.catalogue import TITLES
 from foveate.model.history import History, Picture
 from foveate.model.model import DRAWN_FROM_MAP, Model
@@ -250,7 +250,7 @@ def observer_amplitudes(models: Mapping[str, ObserverCurves]) -> Figure:
     alone = len(models) == 1
     panel_mm = min((TWO_COLUMNS_MM - 16.0) / (2 if alone else len(models)), 80.0 if alone else 55.0)
     width_mm = panel_mm * (2 if alone else len(models)) + 16.0
-    figure = new_figure(width_mm, panel_mm + 8.0 if alone else 2 * panel_mm + 22.0)
+    figure = new_figure(width_mm, panel_mm + 8.0 if alone else 2 * panel_mm + 26.0)
     grid = figure.subplots(1, 2, squeeze=False) if alone else figure.subplots(2, len(models)).T
     for (name, curves), axes in zip(models.items(), grid, strict=True):
         agreement = curves.agreement()
@@ -260,7 +260,6 @@ def observer_amplitudes(models: Mapping[str, ObserverCurves]) -> Figure:
             observers(numbers, name, f"{words} saccade amplitude (deg)", r2[0], r2[1], ax)
             if not alone:
                 _small_panel(ax, TITLES.get(name, name) if kind == "mean" else "", *r2)
-                ax.set_xlabel("" if kind == "mean" else "data (deg)")
     if not alone:
         for axes, words in zip(grid.T, ("mean amplitude", "standard deviation"), strict=True):
             _same_scale(list(axes))
@@ -273,9 +272,10 @@ def _small_panel(ax: Axes, title: str, r2_identity: float, r2_correlation: float
     """One of many panels: its heading is the model's name and both R^2, since points leave no room for them."""
     for text in list(ax.texts):
         text.remove()
-    r2 = f"R² {r2_identity:.2f} (identity)\nR² {r2_correlation:.2f} (correlation)".replace("-", "−")
+    r2 = with_minus(f"R² {r2_identity:.2f} (identity)\nR² {r2_correlation:.2f} (correlation)")
     ax.set_title(f"{title}\n{r2}" if title else r2, fontsize=6.5)
     _plain_labels(ax)
+    ax.set_xlabel("data (deg)")
 
 
 def _same_scale(axes: Sequence[Axes]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
-from foveate.figures.style import FAINT, model_colours
+from foveate.figures.style import FAINT, model_colours, with_minus
 
 
 def ranking(
@@ -39,7 +39,8 @@ def ranking(
             elinewidth=2,
             zorder=3,
         )
-        ax.text(1.02, float(height), f"{means[name]:.2f} ± {standard_errors[name]:.2f}", va="center", transform=beside)
+        words = with_minus(f"{means[name]:.2f} ± {standard_errors[name]:.2f}")
+        ax.text(1.02, float(height), words, va="center", transform=beside)
     ax.set_yticks(heights, labels=[titles.get(name, name) for name in order])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

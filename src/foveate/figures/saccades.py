@@ -12,13 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from foveate.errors import InputError
-from foveate.figures.style import FAINT, INK, ONE_COLUMN_MM, TWO_COLUMNS_MM, model_colours, new_figure
+from foveate.figures.style import (
+    FAINT,
+    INK,
+    ONE_COLUMN_MM,
+    TWO_COLUMNS_MM,
+    model_colours,
+    new_figure,
+    with_minus,
+    write_short,
+)
 from foveate.model.catalogue import TITLES
 
-DATA_TITLE = "Data"
+DATA_TITLE, UNIFORM_TITLE = "Data", "uniform"
 BAND_ALPHA = 0.25
 
 DASHES: dict[str, Any] = {
@@ -34,7 +43,9 @@ SHOWN_MASS = 0.999
 
 # The density of angles if all were alike, drawn for comparison.
 UNIFORM = 1 / 360
-UNIFORM_LINE: dict[str, Any] = {"color": FAINT, "linewidth": 0.6, "linestyle": ":", "zorder": 0}
+UNIFORM_LINE: dict[str, Any] = {
+    "color": FAINT, "linewidth": 0.6, "linestyle": ":", "zorder": 0, "label": UNIFORM_TITLE,
+}  # fmt: skip
 
 ROUND = [1, 2, 5, 10]  # leading digits of ticks
 RIGHT_UP_LEFT_DOWN = ("right", "up", "left", "down")
@@ -114,12 +125,7 @@ def _legend(ax: Axes, **place: Any) -> None:
 def _round_ticks(axis: Axis, most: int) -> None:
     """Few ticks at round numbers."""
     axis.set_major_locator(MaxNLocator(most, steps=ROUND))
-    _written_short(axis)
-
-
-def _written_short(axis: Axis) -> None:
-    """Ticks without zeros that say nothing."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
+    write_short(axis)
 
 
 def amplitude_density(models: Mapping[str, Curves], ax: Axes, *, bands: Collection[str] = ()) -> Axes:
@@ -192,7 +198,7 @@ def observers(curves: Curves, model: str, quantity: str, r2_identity: float, r2_
     # Where the points leave room: models that make too short saccades have theirs below the line.
     below = float(np.nanmean(curves.mean)) < float(np.nanmean(curves.observed))
     place = {"x": 0.03, "y": 0.97, "ha": "left", "va": "top"} if below else {"x": 0.97, "y": 0.03, "ha": "right"}
-    ax.text(s=words, transform=ax.transAxes, **place)
+    ax.text(s=with_minus(words), transform=ax.transAxes, **place)
     ax.set_title(quantity)
     ax.set_xlabel("data")
     ax.set_ylabel(f"{_title(model)} model" if model in TITLES else model)
@@ -209,12 +215,11 @@ def direction_density(models: Mapping[str, Curves], ax: Axes, *, bands: Collecti
         ax.set_ylim(bottom=0)
         ax.set_xticks(np.radians([0, 90, 180, 270]), labels=RIGHT_UP_LEFT_DOWN)
         ax.plot(np.linspace(0, 2 * np.pi, 181), np.full(181, UNIFORM), **UNIFORM_LINE)
-        # One ring outside the curves is enough: more labels would stand in the bands.
-        top = ax.get_ylim()[1]
-        ax.set_yticks([max(tick for tick in MaxNLocator(3, steps=ROUND).tick_values(0, top) if tick <= top)])
-        _written_short(ax.yaxis)
-        ax.tick_params(axis="y", labelsize=5.5, colors=FAINT)
-        ax.set_rlabel_position(52)  # type: ignore[attr-defined]
+        # The circle itself is at a round number, written outside: within, it would stand in the curves or on a ring.
+        most = float(MaxNLocator(6, steps=ROUND).tick_values(0, ax.get_ylim()[1])[-1])
+        ax.set_ylim(0, most)
+        ax.set_yticks([])
+        ax.annotate(f"{most:g}", (np.radians(50), most), xytext=(2, 2), textcoords="offset points")
         ax.grid(color="#E4E4E4", linewidth=0.5)
         ax.spines["polar"].set_color(FAINT)
         return ax
@@ -266,6 +271,6 @@ def directions(models: Mapping[str, Curves], turns: Mapping[str, Curves], bands:
     direction_density(models, left, bands=bands).set_title("direction; density (1/deg)")
     turn_density(turns, right, bands=bands).set_title("change of direction")
     handles: list[Line2D] = [line for line in right.lines if not str(line.get_label()).startswith("_")]
-    handles = [handles[-1], *handles[:-1]]
+    handles.sort(key=lambda line: line.get_label() != DATA_TITLE)
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), handlelength=2.6)
     return figure
