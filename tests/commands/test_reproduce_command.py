@@ -38,6 +38,7 @@ def test_the_corrected_evaluation(foveate_command, potsdam35_folder, tmp_path, m
     assert second.loc["saliency_baseline", ["nss_published", "auc_published"]].isna().all()
 
 
+@pytest.mark.slow
 def test_as_released_table_2_has_the_published_values_beside_ours(foveate_command, potsdam35_folder, tmp_path):
     code, said, problems = foveate_command(
         "reproduce", "--data", potsdam35_folder, "--as-released", *PART, "--workers", 1, "--out", tmp_path / "out"

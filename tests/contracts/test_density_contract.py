@@ -124,6 +124,7 @@ def gradients_of_the_map(model, values, batch, maps):
     return jax.vmap(lambda values: derivative(values, batch, maps))(values)
 
 
+@pytest.mark.slow
 @every_parameter
 def test_gradient_of_the_map_is_finite_also_with_gaze_on_an_empty_cell(row: Row):
     """No fixation of a data set lies there, but a simulation gets there by a local step."""

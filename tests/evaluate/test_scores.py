@@ -144,7 +144,10 @@ def test_one_observer_has_no_standard_error():
 # --- every draw and step against the oracle --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(it, marks=() if it in ("full", "local_saliency", "own") else pytest.mark.slow) for it in MODELS],
+)
 def test_scores_of_every_draw_are_those_of_the_plain_maps(name):
     model, data = MODELS[name](), made_up()
     vectors = vectors_around(model, 3)

@@ -30,6 +30,7 @@ def test_every_task_is_done_once(here):
     assert sorted(here) == ["ann", "ben", "cleo"]
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_bits_also_if_they_are_killed(here):
     found, place = [], Processes(2)
     with place:

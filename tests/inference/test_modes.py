@@ -100,7 +100,7 @@ def assert_tops_are_best(modes, real, heights):
         assert modes.log_density[number] == pytest.approx(heights[best], abs=1e-9)
 
 
-@pytest.mark.parametrize("sampler", ["importance", "nuts"])
+@pytest.mark.parametrize("sampler", ["importance", pytest.param("nuts", marks=pytest.mark.slow)])
 def test_every_sampler_gives_the_best_draws_and_errors_of_its_own_kind(sampler):
     settings = {"chains": 2, "warmup": 50, "draws": 200} if sampler == "nuts" else {}
     found = draw(two_modes(), jax.random.key(2), sampler, 1, silent, settings)

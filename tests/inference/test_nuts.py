@@ -55,6 +55,7 @@ def check_moments(real, points, weight):
         assert surprise(of(real), float(weight @ of(points) / weight.sum())) > FALSE_ALARM, name
 
 
+@pytest.mark.slow
 def test_without_the_move_each_chain_draws_from_the_mode_where_it_starts():
     answer = two_modes_answer()
     found = nuts(

@@ -85,6 +85,7 @@ def test_a_fit_that_has_not_converged_marks_what_is_made_from_it(ann, posterior)
     assert "NOT CONVERGED" in repr(marked)
 
 
+@pytest.mark.slow
 def test_fits_do_not_depend_on_who_else_is_in_the_data(ann):
     from foveate.inference.fit import fit_each, observer_key
     from foveate.model.catalogue import local_saliency

@@ -77,6 +77,7 @@ def test_modes_have_their_right_proportions_and_the_evidence_is_that_of_both(fro
     check_evidence(from_prior, two_modes_answer(), 0.1)
 
 
+@pytest.mark.slow
 def test_from_a_mixture_with_wrong_shares_it_is_the_same_posterior_at_fewer_evaluations(from_prior):
     found = tempered(two_modes(), jax.random.key(2), particles=PARTICLES, replicates=REPLICATES, start=both_modes(0.6))
     check_moments(found, two_modes_answer())

@@ -43,7 +43,7 @@ def test_second_derivatives_are_those_of_the_gradient(name, tabulated):
 @pytest.mark.parametrize(
     "policy", [Global((8.0, 11.0)), RepelledGlobal((8.0, 11.0), (2.2, 3.1))], ids=lambda p: type(p).__name__
 )
-@pytest.mark.parametrize("tabulated", [False, True])
+@pytest.mark.parametrize("tabulated", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_derivatives_in_the_map_are_those_of_the_plain_sum(policy, tabulated):
     steps = Steps.of(small_data())
     steps = steps.tabulated() if tabulated else steps

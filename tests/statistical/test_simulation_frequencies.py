@@ -97,7 +97,9 @@ def _chances(model: Model, history: History) -> Float[np.ndarray, " policy"]:
     return np.asarray(of(model, history))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(it, marks=() if it in ("full", "local_saliency") else pytest.mark.slow) for it in MODELS]
+)
 def test_cells_and_policies_come_as_often_as_the_density_says(name):
     model = MODELS[name]
     paths = simulate(model, MAPS, started(3), jax.random.key(11), observed_start=True)
