@@ -98,7 +98,8 @@ def _chances(model: Model, history: History) -> Float[np.ndarray, " policy"]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(it, marks=() if it in ("full", "local_saliency") else pytest.mark.slow) for it in MODELS]
+    "name",
+    [pytest.param(it, marks=() if it in ("full, released", "local_saliency") else pytest.mark.slow) for it in MODELS],
 )
 def test_cells_and_policies_come_as_often_as_the_density_says(name):
     model = MODELS[name]
