@@ -171,7 +171,9 @@ def _print_table(found: "list[Calibration]", out: Path) -> None:
     from foveate.commands.verdicts import result_console
     from foveate.model.catalogue import TITLES
 
-    table = Table("model", "sampler", title="Simulation-based calibration", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title="Simulation-based calibration", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("model", "sampler"):
+        table.add_column(heading, no_wrap=True)
     for heading in ("data sets", "smallest p", "problems", "by SMC", "s a fit"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict")
