@@ -172,11 +172,11 @@ def _print_table(found: "list[Calibration]", out: Path) -> None:
     from foveate.model.catalogue import TITLES
 
     table = Table(title="Simulation-based calibration", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("model", "sampler"):
-        table.add_column(heading, no_wrap=True)
+    table.add_column("model")
+    table.add_column("sampler", no_wrap=True)
     for heading in ("data sets", "smallest p", "problems", "by SMC", "s a fit"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     for it in found:
         worst = it.p_values.argmin()
         seconds = sum(outcome.seconds for outcome in it.outcomes) / len(it.outcomes)
