@@ -155,7 +155,9 @@ def _print(store: "FitStore", posteriors: list["Posterior"], as_json: bool) -> N
     from foveate.commands.verdicts import as_record, estimates, print_verdicts, summary
 
     # Of all fits that are in the folder, also of observers that were not asked for this time.
-    write_tables(store.folder, {ESTIMATES: estimates(store.load_all())})
+    here = {posterior.observer: posterior for posterior in posteriors}
+    every = [here[observer] if observer in here else store.load(observer) for observer in store.finished()]
+    write_tables(store.folder, {ESTIMATES: estimates(every)})
     if as_json:
         run = store.run.to_dict() | {"folder": str(store.folder), "summary": summary(posteriors)}
         fits = [as_record(posterior) | {"file": str(store.file_of(posterior.observer))} for posterior in posteriors]

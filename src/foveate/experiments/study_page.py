@@ -73,7 +73,7 @@ def _scores_words(study: Study) -> str:
 def _score_table(study: Study) -> str:
     scores = study.scores()
     order = list(scores.sort_values(SHOWN["bits over uniform"], ascending=False).index)
-    rows = [[_title(name), *(f"{_plain(scores.loc[name, column])}" for column in SHOWN.values())] for name in order]
+    rows = [[_title(name), *(_plain(scores.loc[name, column]) for column in SHOWN.values())] for name in order]
     return markdown(["model", *SHOWN], rows)
 
 
