@@ -1,9 +1,10 @@
 """What we found: where the paper, its released files and this package differ, with the evidence, as a page.
 
-    python benchmarks/findings.py --data DIR
+    python benchmarks/findings.py --data DIR --corrected STUDY --as-released STUDY
 
-DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35). Nothing is fitted and nothing is random: it takes half a minute.
-Writes docs/results/findings.md, prints the table, and one JSON object last.
+DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35). The studies are the folders that `foveate reproduce` and
+`foveate reproduce --as-released` made of all observers and folds. Here nothing is fitted and nothing is random: it
+takes half a minute. Writes docs/results/findings.md (only prints where a study is not given), and one JSON object last.
 """
 
 import argparse
@@ -11,48 +12,116 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 import foveate
 from foveate.experiments.findings import FINDINGS, Finding, Material
+from foveate.experiments.study_page import claims_on_a_page, markdown
+from foveate.model.catalogue import TITLES
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "findings.md"
 
 
-def table(findings: list[Finding]) -> list[str]:
-    """What paper, released files and this package say, a line a row."""
-    lines = ["| # | paper | in the released files | here |", "|---|---|---|---|"]
-    return lines + [f"| {it.number} | {it.paper} | {it.released} | {it.here} |" for it in findings]
-
-
-def page(findings: list[Finding]) -> str:
-    """The page, whole."""
-    lines = [
+def differences(findings: list[Finding]) -> list[str]:
+    """What paper, released files and this package say, and the evidence."""
+    rows = [[str(it.number), it.paper, it.released, it.here] for it in findings]
+    return [
         "# What we found",
-        "",
         "Where the paper (Malem-Shinitski et al., 2020), the files released with it (data, code and notebook) and this "
         f"package ({foveate.__version__}) differ. The evidence below was computed from the data folder potsdam35, all "
         "35 observers and 30 pictures, by `python benchmarks/findings.py --data DIR`: nothing is fitted, nothing is "
         "random. The released code is not in that folder; what only it shows is said to be seen there. The recovery "
         "experiment's variances are epsilon = (25, 35) and xi = (230, 280) px^2, (row, column). Saccades across gaps "
         "in the recording are left out.",
-        "",
-        *table(findings),
-        "",
+        markdown(["#", "paper", "in the released files", "here"], rows),
         "## Evidence",
-        "",
-        *(f"{it.number}. {it.evidence}" for it in findings),
+        "\n".join(f"{it.number}. {it.evidence}" for it in findings),
     ]
-    return "\n".join(lines) + "\n"
+
+
+class StudyTables:
+    """The tables of a study that `foveate reproduce` has finished."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the summary of the folder; refuse one that is not finished."""
+        self.folder = folder
+        self.summary: dict[str, Any] = json.loads((folder / "study.json").read_text())
+        if not self.summary["finished"]:
+            raise SystemExit(f"{folder} is not finished: give foveate reproduce the same command again.")
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table by its name."""
+        return pd.read_csv(self.folder / f"{name}.csv")
+
+    def by_model(self, name: str) -> pd.DataFrame:
+        """A table of a row a model."""
+        return self.table(name).set_index("model")
+
+    def of_what(self) -> str:
+        """Observers, folds, draws and seed."""
+        asked = self.summary["asked"]
+        return (
+            f"observers {asked['observers']}, folds {asked['folds']}, {self.summary['draws']} posterior draws, seed "
+            f"{self.summary['seed']}"
+        )
+
+
+def table_2(corrected: StudyTables, released: StudyTables) -> str:
+    """The paper's Table 2 beside both of ours, and the bits that models are ranked by here."""
+    ours, theirs, bits = corrected.by_model("table2"), released.by_model("table2"), corrected.by_model("ranking")
+    rows = []
+    for name in ours.index:
+        row = [TITLES[name]]
+        for score, column in (("nss", "nss"), ("auc", "auc_borji")):
+            paper, found = theirs.loc[name, f"{score}_published"], theirs.loc[name, column]
+            known = not pd.isna(paper)
+            row += [f"{paper:g}", f"{found:.3f} ({found - paper:+.3f})"] if known else ["-", f"{found:.3f}"]
+            row.append(f"{ours.loc[name, column]:.3f}")
+        low, high = bits.loc[name, ["low", "high"]]
+        rows.append([*row, f"{bits.loc[name, 'mean']:.3f} ({low:.3f} to {high:.3f})"])
+    columns = ["NSS, paper", "as released", "corrected", "AUC, paper", "as released", "corrected", "bits, corrected"]
+    return markdown(["model", *columns], rows)
+
+
+def by_fits(corrected: StudyTables, released: StudyTables) -> list[str]:
+    """What needs posteriors: Table 2 twice, and what became of the paper's claims."""
+    leads = [
+        [f"{TITLES[row['first']]} - {TITLES[row['second']]}", f"{row['difference']:+.3f}",
+         f"{row['low']:+.3f} to {row['high']:+.3f}", f"{row['observers_ahead']} of {row['observers']}"]
+        for row in corrected.table("pairs").to_dict(orient="records")
+    ]  # fmt: skip
+    return [
+        "## Table 2, as released and corrected",
+        f"`foveate reproduce --as-released` ({released.of_what()}) follows the released files (rows 1, 7 to 11 and 15) "
+        "with posteriors under the published priors; in brackets is the difference to the paper. `foveate reproduce` "
+        f"({corrected.of_what()}) has data, pairs of maps and scores put right. NSS is the mean over fixations, then "
+        "pictures, draws and observers, AUC that against random cells, pooled. Bits are those of the posterior "
+        "predictive density over uniform per held-out fixation, with 95 % intervals for new observers and pictures.",
+        table_2(corrected, released),
+        "Differences between the models, corrected, in bits per held-out fixation, paired by observer and picture:",
+        markdown(["models", "difference", "95 % interval", "observers ahead"], leads),
+        "## Which of the paper's claims stand on the corrected data",
+        claims_on_a_page(corrected.table("claims")),
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("FOVEATE_POTSDAM35"))
-    material = Material.read(parser.parse_args().data)
+    parser.add_argument("--corrected", type=Path, help="folder of foveate reproduce")
+    parser.add_argument("--as-released", type=Path, help="folder of foveate reproduce --as-released")
+    chosen = parser.parse_args()
+    studies = [StudyTables(it) for it in (chosen.corrected, chosen.as_released) if it]
+    material = Material.read(chosen.data)
     findings = [finding(material) for finding in FINDINGS]
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(findings))
-    print("\n".join(table(findings)), "", *(f"{it.number}. {it.evidence}" for it in findings), sep="\n")
+    parts = differences(findings)
+    if len(studies) == 2:
+        parts += by_fits(*studies)
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text("\n\n".join(parts) + "\n")
+    print("\n\n".join(parts))
     print(json.dumps({"findings": [asdict(it) for it in findings], "foveate": foveate.__version__}))
 
 

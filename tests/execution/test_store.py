@@ -147,6 +147,15 @@ def test_a_folder_with_other_files_is_refused(run, tmp_path):
     assert contents(tmp_path) == {"notes.txt": b"mine"}
 
 
+def test_where_a_study_keeps_its_fits_is_said(run, tmp_path):
+    with pytest.raises(InputError, match="that `foveate fit` made.$"):
+        FitStore.read(tmp_path)
+    for fold in (1, 2):
+        FitStore.resume(tmp_path / f"fits/{run.model.name}/fold-{fold}", run).save(posterior_of(run, "ann"))
+    with pytest.raises(InputError, match=rf"fits/{run.model.name}/fold-1, one of 2 with fits"):
+        FitStore.read(tmp_path)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"format": 99}', '{"format": 1, "model": 3}'])
 def test_a_run_file_that_is_not_ours_is_refused(run, tmp_path, text):
     (tmp_path / RUN).write_text(text)

@@ -104,7 +104,7 @@ def _page(found: "Confusion", matrices: Mapping[str, "pd.DataFrame"], tables: li
         f"{len(found.data_sets)} data sets, one from each of {len(found.models)} models fitted to each of "
         f"{found.observers} observers: the observer's pictures and path lengths, one draw of the posterior. All models "
         "were fitted to half of the pictures of each data set and scored on the other half, with "
-        f"{found.draws} draws of the posterior. Seed {found.seed}.",
+        f"{found.draws} draws of the posterior: {len(found.fits)} fits. Seed {found.seed}.",
     ]
     if found.unconverged:
         parts.append(f"**{found.unconverged} of {len(found.fits)} fits have not converged; they are in all numbers.**")

@@ -77,7 +77,9 @@ class FitStore:
             raise InputError(f"there is no folder {place}; give one that `foveate fit` made.")
         file = place / RUN
         if not file.is_file():
-            raise InputError(f"{place} holds no {RUN}: give a folder that `foveate fit` made.")
+            within = sorted({str(it.parent) for it in place.glob(f"*/*/*/{RUN}")})  # where studies keep theirs
+            where = f", such as {within[0]}, one of {len(within)} with fits in it" if within else ""
+            raise InputError(f"{place} holds no {RUN}: give a folder that `foveate fit` made{where}.")
         try:
             return cls(place, Run.from_dict(json.loads(file.read_text(encoding="utf-8")), parts))
         except InputError as error:
