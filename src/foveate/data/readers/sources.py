@@ -38,8 +38,13 @@ class Source:
         return f"{self.name}, {where}"
 
 
-def load(source: str | Path | pd.DataFrame, labels: Collection[str]) -> Source:
-    """The table in a file, by its ending, or in a data frame; `labels` are columns whose text stays as written."""
+def load(source: "str | Path | pd.DataFrame | Source", labels: Collection[str]) -> Source:
+    """The table in a file, by its ending, or in a data frame; `labels` are columns whose text stays as written.
+
+    A reader of another format makes its own `Source`, in which rows already know where they stand.
+    """
+    if isinstance(source, Source):
+        return _not_empty(source)
     if isinstance(source, pd.DataFrame):
         return _not_empty(Source("the table", _with_index(source)))
     file = Path(source)

@@ -52,7 +52,7 @@ class ReadReport:
 
 
 def read_table(
-    source: str | Path | pd.DataFrame,
+    source: str | Path | pd.DataFrame | Source,
     *,
     frame: PixelFrame | Extent,
     position_unit: str,
