@@ -5,12 +5,28 @@ Heavy imports stay inside the commands, so that help is instant.
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from types import ModuleType
+from typing import Annotated, Any
 
 import typer
 
-from foveate.commands import calibrate, compare, confuse, contrast, demo, diagnose, fit, recover, reliability, reproduce
+from foveate.commands import (
+    calibrate,
+    check,
+    compare,
+    confuse,
+    contrast,
+    demo,
+    diagnose,
+    fit,
+    init,
+    recover,
+    reliability,
+    reproduce,
+)
 from foveate.commands.messages import INTERRUPTED, MISTAKE, say
+from foveate.commands.reading import SETTINGS_ENDING
 from foveate.errors import InputError
 
 # NumPy's matrix products are small here: threads of their own make them slower, many times so on a busy machine.
@@ -28,12 +44,28 @@ app = typer.Typer(
 )
 
 
+COMMANDS: tuple[tuple[ModuleType, Callable[..., None]], ...] = (
+    (demo, demo.demo),
+    (init, init.init),
+    (check, check.check),
+    (fit, fit.fit),
+    (diagnose, diagnose.diagnose),
+    (compare, compare.compare),
+    (confuse, confuse.confuse),
+    (contrast, contrast.contrast),
+    (reproduce, reproduce.reproduce),
+    (recover, recover.recover),
+    (calibrate, calibrate.calibrate),
+    (reliability, reliability.reliability),
+)
+
+
 def main() -> None:
     """The program. A user's mistake is one line on standard error and exit code 2."""
     for variable in ONE_THREAD:  # read when NumPy is imported, which no command has done yet
         os.environ.setdefault(variable, "1")
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, default_map=study_defaults(sys.argv[1:]))
     except InputError as error:
         code = say(str(error), MISTAKE)
     except UsageMistake as error:
@@ -46,6 +78,19 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = say("interrupted; run the same command again to start over.", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def study_defaults(arguments: list[str]) -> dict[str, dict[str, Any]]:
+    """For every command the defaults of its options that [study] has in the settings file named by --data."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    named = [after if word == "--data" else word.removeprefix("--data=") for word, after in pairs if "--data" in word]
+    files = [name for name in named if name.endswith(SETTINGS_ENDING)]
+    if not files or "--help" in arguments:
+        return {}
+    from foveate.data.project import Project
+
+    options = Project.read(files[-1]).study.options()
+    return {command.__name__: options for _, command in COMMANDS}
 
 
 def _print_version(wanted: bool) -> None:
@@ -65,16 +110,5 @@ def _foveate(
     pass
 
 
-for module, command in (
-    (demo, demo.demo),
-    (fit, fit.fit),
-    (diagnose, diagnose.diagnose),
-    (compare, compare.compare),
-    (confuse, confuse.confuse),
-    (contrast, contrast.contrast),
-    (reproduce, reproduce.reproduce),
-    (recover, recover.recover),
-    (calibrate, calibrate.calibrate),
-    (reliability, reliability.reliability),
-):
+for module, command in COMMANDS:
     app.command(help=module.HELP, short_help=module.SHORT_HELP, epilog=module.EXAMPLE)(command)

@@ -1,5 +1,8 @@
 """The one exception for a user's mistake: a sentence that says what is wrong, where, and what to do."""
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class InputError(ValueError):
     """Data, settings or arguments that cannot be used as they are; the command line prints it in one line."""
@@ -10,7 +13,7 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def some_of(items: list, most: int = 5) -> str:
+def some_of(items: Sequence[Any], most: int = 5) -> str:
     """`items` in words, cut after `most` of them: '1, 2, 3 and 7 more'."""
     shown = ", ".join(str(item) for item in items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"

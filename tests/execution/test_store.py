@@ -148,7 +148,7 @@ def test_a_folder_with_other_files_is_refused(run, tmp_path):
 
 
 def test_where_a_study_keeps_its_fits_is_said(run, tmp_path):
-    with pytest.raises(InputError, match="that `foveate fit` made.$"):
+    with pytest.raises(InputError, match=r"that `foveate fit` made\.$"):
         FitStore.read(tmp_path)
     for fold in (1, 2):
         FitStore.resume(tmp_path / f"fits/{run.model.name}/fold-{fold}", run).save(posterior_of(run, "ann"))

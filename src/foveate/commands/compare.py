@@ -41,13 +41,15 @@ def compare(
     asked |= {"folds": folds, "cells": given.cells}
 
     def work() -> dict[str, Any]:
+        from foveate.data.dataset import each_observer
         from foveate.evaluate.crossval import CrossValidation
         from foveate.evaluate.folds import random_folds
 
-        whole, some = given.read()
-        dealt = random_folds(some.paths.pictures, folds, run.seed)
+        pool, some = given.read()
+        pictures = sorted({picture for own in each_observer(some).values() for picture in own.paths.pictures})
+        dealt = random_folds(pictures, folds, run.seed)
         fitted = named_models(names, given.priors)
-        validation = CrossValidation.of(given.out, fitted, some, dealt, pool=whole.paths, seed=run.seed)
+        validation = CrossValidation.of(given.out, fitted, some, dealt, pool=pool, seed=run.seed)
         return run_study(study_job(MADE_BY, given.out, asked), run, validation, draws)
 
     show(given.out, run, work, lambda summary: closing_words(given.out, summary))

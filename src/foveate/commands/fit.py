@@ -11,7 +11,7 @@ from foveate.commands.options import Cells, Data, Observers, Seed
 from foveate.errors import InputError, counted
 
 if TYPE_CHECKING:
-    from foveate.data.dataset import Dataset
+    from foveate.data.dataset import Observed
     from foveate.execution.store import FitStore
     from foveate.inference.posterior import Posterior
 
@@ -70,7 +70,7 @@ class _Task:
     """The command's work in its two parts, and what to say when it is interrupted."""
 
     store: "FitStore"
-    data: "Dataset"
+    data: "Observed"
     observers: list
 
     def __init__(self, out: Path):
@@ -105,8 +105,8 @@ class _Task:
                 f"{model!r}; give {least} or more."
             )
         keep_compiled()
-        self.data = read(source, cells)
-        self.observers = chosen_observers(self.data, names)
+        readings = read(source, cells)
+        self.data, self.observers = readings.data, chosen_observers(readings.paths, names)
         of_sampler = {} if draws is None else {"particles" if chosen == "smc" else "draws": draws}
         run = Run.of(fitted, self.data, seed, sampler=chosen, settings=of_sampler)
         self.store = FitStore.resume(self.out, run)

@@ -12,7 +12,8 @@ import typer
 from foveate.commands.outputs import MODELS
 
 if TYPE_CHECKING:
-    from foveate.data.dataset import Dataset
+    from foveate.data.dataset import Observed
+    from foveate.data.scanpaths import ScanPaths
     from foveate.execution.places import Place
 
 COMPARED = ("saliency_baseline", *MODELS)  # models that can be set beside each other
@@ -21,9 +22,9 @@ Results = Annotated[Path, typer.Option(help="Folder for the results: a new one, 
 Data = Annotated[
     str | None,
     typer.Option(
-        help="The potsdam35 folder, or 'example' for the built-in example data; without it the folder that the "
-        "environment variable FOVEATE_POTSDAM35 names.",
-        metavar="FOLDER",
+        help="A settings file for data of your own (FILE.toml, see `foveate init`), 'example' for the built-in example "
+        "data, or the potsdam35 folder; without it the one that the environment variable FOVEATE_POTSDAM35 names.",
+        metavar="SOURCE",
         show_default=False,
     ),
 ]
@@ -60,12 +61,12 @@ class Given:
     observers: Observers = "all"
     cells: Cells = 64
 
-    def read(self) -> "tuple[Dataset, Dataset]":
-        """(All data, those of the observers that were named)."""
+    def read(self) -> "tuple[ScanPaths, Observed]":
+        """(Everybody's scan paths, the data of the observers that were named)."""
         from foveate.commands.reading import chosen_observers, read
 
-        whole = read(self.data, self.cells)
-        return whole, whole.select(observers=chosen_observers(whole, self.observers))
+        readings = read(self.data, self.cells)
+        return readings.paths, readings.chosen(chosen_observers(readings.paths, self.observers))
 
 
 @final

@@ -6,41 +6,47 @@ from typing import TYPE_CHECKING
 from foveate.errors import InputError
 
 if TYPE_CHECKING:
-    from foveate.data.dataset import Dataset
+    from foveate.data.readings import Readings
+    from foveate.data.scanpaths import ScanPaths
 
-EXAMPLE_DATA = "example"
+EXAMPLE_DATA, SETTINGS_ENDING = "example", ".toml"
 
 
-def read(source: str | None, cells: int) -> "Dataset":
-    """The built-in example, or potsdam35 from its folder (None: the one that the environment names)."""
+def read(source: str | None, cells: int) -> "Readings":
+    """What a settings file names, the built-in example, or potsdam35 (None: the folder that the environment names)."""
     from foveate.data.dataset import Dataset
     from foveate.data.grid import Grid
     from foveate.data.readers.potsdam35 import VARIABLE, read_potsdam35
+    from foveate.data.readings import Readings, read_project
 
+    if source is not None and source.endswith(SETTINGS_ENDING):
+        from foveate.data.project import Project
+
+        return read_project(Project.read(source), cells)
     if source == EXAMPLE_DATA:
         from foveate.example import example_data
 
         data = example_data().data
         grid = Grid(cells, cells, data.maps.grid.extent)
-        return data if grid == data.maps.grid else Dataset(data.paths, data.maps.resample(grid))
+        return Readings.of(data if grid == data.maps.grid else Dataset(data.paths, data.maps.resample(grid)))
     if source is None and not os.environ.get(VARIABLE):
         raise InputError(
-            f"no data: say --data FOLDER for potsdam35, or set the environment variable {VARIABLE} to it, or say "
-            f"--data {EXAMPLE_DATA}."
+            f"no data: say --data FILE{SETTINGS_ENDING} for your own, --data FOLDER for potsdam35 (or set the "
+            f"environment variable {VARIABLE} to it), or --data {EXAMPLE_DATA}."
         )
-    return read_potsdam35(source, cells=cells)
+    return Readings.of(read_potsdam35(source, cells=cells))
 
 
-def chosen_observers(data: "Dataset", names: str) -> list:
+def chosen_observers(paths: "ScanPaths", names: str) -> list:
     """The observers that the user named, each once; those of the data are numbers or text. 1-6 is a range."""
     if names.strip() == "all":
-        return data.paths.observers
-    known = {str(observer): observer for observer in data.paths.observers}
+        return paths.observers
+    known = {str(observer): observer for observer in paths.observers}
     wanted = [name for part in names.split(",") if part.strip() for name in _written_out(part.strip(), known)]
     if not wanted:
         raise InputError(f"--observers {names!r}: say 'all', or names with commas between.")
     chosen = list(dict.fromkeys(known.get(name, name) for name in wanted))
-    data.select(observers=chosen)  # refuses unknown ones
+    paths.select(observers=chosen)  # refuses unknown ones
     return chosen
 
 

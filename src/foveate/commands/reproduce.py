@@ -69,7 +69,7 @@ def reproduce(
         from foveate.experiments.recovery import recover_once
 
         whole, dealt, fitted = read_potsdam35(data), potsdam35_folds(), named_models(names, "published")
-        each = _each(whole, chosen_observers(whole, observers), maps)
+        each = _each(whole, chosen_observers(whole.paths, observers), maps)
         settings = {"chosen_folds": _numbers(folds, len(dealt)), "pool": whole.paths, "seed": run.seed}
         validation = CrossValidation.of(out, fitted, each, dealt, **settings)
 
@@ -89,7 +89,7 @@ def _as_released(job: Job, run: Run, draws: int) -> dict[str, Any]:
     from foveate.experiments.as_released import judge_as_released, page, released_fits
 
     released = read_released(job.asked["data"])
-    who = chosen_observers(read_potsdam35(job.asked["data"]), job.asked["observers"])
+    who = chosen_observers(read_potsdam35(job.asked["data"]).paths, job.asked["observers"])
     which = _numbers(job.asked["folds"], len(released.folds))
     fits = released_fits(job.out, released, named_models(job.asked["models"], "published"), who, which, run.seed)
 

@@ -1,13 +1,15 @@
 """A data set: scan paths and the map of every picture in them."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from foveate.data.saliency import SaliencyMaps, check_pairing
 from foveate.data.scanpaths import ScanPaths
+from foveate.errors import InputError, some_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,3 +45,42 @@ class Dataset:
     def split(self, pictures: Iterable) -> tuple["Dataset", "Dataset"]:
         """(data on all other pictures, data on these pictures): training and test data of a fold."""
         return tuple(Dataset(part, self.maps.select(part.pictures)) for part in self.paths.split(pictures))  # type: ignore[return-value]
+
+
+# What many observers are fitted to: a data set whose maps are everybody's, or for each observer one with maps of their
+# own, such as those made without their fixations.
+Observed = Dataset | Mapping[Any, Dataset]
+
+
+def each_observer(data: Observed) -> dict[Any, Dataset]:
+    """The data set of every observer by itself, in their order."""
+    if isinstance(data, Dataset):
+        return {observer: data.select(observers=[observer]) for observer in data.paths.observers}
+    if not isinstance(data, Mapping):
+        raise InputError(f"data is a {type(data).__name__}: give a Dataset, or a dictionary of one for each observer.")
+    for observer, own in data.items():
+        if own.paths.observers != [observer]:
+            raise InputError(f"the data of observer {observer!r} are of {some_of(own.paths.observers)}.")
+    return dict(data)
+
+
+def chosen_observers(data: Observed, observers: Iterable | None) -> dict[Any, Dataset]:
+    """The same of these observers, in this order (None: all); an unknown one is an error."""
+    each = each_observer(data)
+    if observers is None:
+        return each
+    if isinstance(observers, str):
+        raise InputError(f"observers = {observers!r}: give a list, [{observers!r}].")
+    wanted = list(dict.fromkeys(observers))
+    unknown = [name for name in wanted if name not in each]
+    if unknown:
+        raise InputError(f"observer {some_of(unknown)} not in the data; there are {some_of(list(each), 10)}.")
+    return {name: each[name] for name in wanted}
+
+
+def fingerprint_of(data: Observed) -> str:
+    """`Dataset.fingerprint` of the data of many observers."""
+    if isinstance(data, Dataset):
+        return data.fingerprint()
+    each = "".join(own.fingerprint() for own in data.values())
+    return hashlib.sha256(each.encode()).hexdigest()[:16]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foveate.data.dataset import Dataset
+from foveate.data.dataset import Dataset, Observed, each_observer
 from foveate.data.joining import join_paths
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, some_of
@@ -34,7 +34,7 @@ class CrossValidation:
         cls,
         folder: str | Path,
         models: Mapping[str, Model],
-        data: Dataset | Mapping[Any, Dataset],
+        data: Observed,
         folds: Folds,
         *,
         chosen_folds: tuple[int, ...] | None = None,
@@ -44,14 +44,7 @@ class CrossValidation:
         """For all observers of a data set, or for each observer's own; without a `pool`, those observers are all."""
         if not models:
             raise InputError("no model given: name at least one.")
-        each = (
-            {observer: data.select(observers=[observer]) for observer in data.paths.observers}
-            if isinstance(data, Dataset)
-            else dict(data)
-        )
-        for observer, own in each.items():
-            if own.paths.observers != [observer]:
-                raise InputError(f"the data of observer {observer!r} are of {some_of(own.paths.observers)}.")
+        each = each_observer(data)
         which = tuple(range(1, len(folds) + 1)) if chosen_folds is None else chosen_folds
         unknown = [fold for fold in which if not 1 <= fold <= len(folds)]
         if unknown or not which:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jaxtyping import PRNGKeyArray
 
-from foveate.data.dataset import Dataset
+from foveate.data.dataset import Observed, each_observer, fingerprint_of
 from foveate.errors import InputError, some_of
 from foveate.inference.fit import Sampler, chosen_sampler
 from foveate.model.description import describe, restore, same_structure
@@ -33,12 +33,18 @@ class Run:
 
     @classmethod
     def of(
-        cls, model: Model, data: Dataset, seed: int, *, sampler: str = "auto", settings: Mapping[str, Any] | None = None
+        cls,
+        model: Model,
+        data: Observed,
+        seed: int,
+        *,
+        sampler: str = "auto",
+        settings: Mapping[str, Any] | None = None,
     ) -> "Run":
         """The run of this version of foveate; for "auto" it names the sampler that will be used."""
-        observers = tuple(data.paths.observers)
+        observers = tuple(each_observer(data))
         chosen = chosen_sampler(model, sampler)
-        return cls(model, data.fingerprint(), observers, seed, chosen, dict(settings or {}), version("foveate"))
+        return cls(model, fingerprint_of(data), observers, seed, chosen, dict(settings or {}), version("foveate"))
 
     @property
     def key(self) -> PRNGKeyArray:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import jax
 import numpy as np
 
-from foveate.data.dataset import Dataset
+from foveate.data.dataset import Observed, chosen_observers, fingerprint_of
 from foveate.errors import InputError, some_of
 from foveate.execution.run import Run
 from foveate.inference.files import write_whole
@@ -182,7 +182,7 @@ class FitStore:
 
     def fit_each(
         self,
-        data: Dataset,
+        data: Observed,
         observers: Iterable[int | str] | None = None,
         *,
         workers: int | None = None,
@@ -193,14 +193,12 @@ class FitStore:
         `data` are those of the run. Each new fit is saved before it is given out. Which ones are fitted together, or
         were fitted before, changes nothing in the numbers.
         """
-        if data.fingerprint() != self.run.data:
+        if fingerprint_of(data) != self.run.data:
             raise InputError("these are not the data of the run: give the whole data set that it was made with.")
-        wanted = list(dict.fromkeys(self.run.observers if observers is None else observers))
-        data.select(observers=wanted)  # refuses unknown ones
-        run = self.run
+        wanted, run = chosen_observers(data, observers), self.run
         with self.writing():
             finished = [observer for observer in self.finished() if observer in wanted]
-            seen = {observer: data.select(observers=[observer]).fingerprint() for observer in finished}
+            seen = {observer: wanted[observer].fingerprint() for observer in finished}
             yield from [self.load(*it) for it in seen.items()]  # all at once: a damaged one ends it here
             missing = [observer for observer in wanted if observer not in finished]
             if not missing:

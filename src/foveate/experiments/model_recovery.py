@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from foveate.data.dataset import Dataset
+from foveate.data.dataset import Dataset, Observed, each_observer
 from foveate.errors import InputError
 from foveate.evaluate.compare import compare
 from foveate.evaluate.crossval import CrossValidation
@@ -66,17 +66,11 @@ class ModelRecovery:
     observed: FoldFits
 
     @classmethod
-    def of(
-        cls, folder: str | Path, models: Mapping[str, Model], data: Dataset | Mapping[Any, Dataset], *, seed: int = 1
-    ) -> "ModelRecovery":
+    def of(cls, folder: str | Path, models: Mapping[str, Model], data: Observed, *, seed: int = 1) -> "ModelRecovery":
         """For all observers of a data set, or for each observer's own; writes nothing."""
         if len(models) < 2:
             raise InputError(f"{len(models)} model: to see whether models can be told apart, name at least two.")
-        each = (
-            {observer: data.select(observers=[observer]) for observer in data.paths.observers}
-            if isinstance(data, Dataset)
-            else dict(data)
-        )
+        each = each_observer(data)
         pictures = dict.fromkeys(picture for own in each.values() for picture in own.paths.pictures)
         folds = random_folds(pictures, 2, seed)
         for observer, own in each.items():

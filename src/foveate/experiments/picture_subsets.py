@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from foveate.data.dataset import Dataset
+from foveate.data.dataset import Dataset, Observed, each_observer
 from foveate.errors import InputError, some_of
 from foveate.evaluate.folds import random_folds
 from foveate.execution.foldfits import FoldFits
@@ -41,13 +41,21 @@ class PictureSubsets:
 
     @classmethod
     def of(
-        cls, folder: str | Path, model: Model, data: Dataset, *, seed: int, splits: int = 1, numbers: Iterable[int] = ()
+        cls,
+        folder: str | Path,
+        model: Model,
+        data: Observed,
+        *,
+        seed: int,
+        splits: int = 1,
+        numbers: Iterable[int] = (),
     ) -> "PictureSubsets":
-        """For all observers of a data set, with pictures dealt in an order drawn from the seed.
+        """For all observers of a data set, or for each observer's own, with pictures dealt in an order from the seed.
 
         `numbers` says how many pictures the nested subsets have, ALL as many as an observer saw.
         """
-        each, every = {it: data.select(observers=[it]) for it in data.paths.observers}, data.paths.pictures
+        each = each_observer(data)
+        every = sorted({picture for own in each.values() for picture in own.paths.pictures})
         if not model.labels:
             raise InputError(f"model {model.name!r} has no parameters: there is nothing to fit.")
         if len(each) < FEWEST_OBSERVERS:

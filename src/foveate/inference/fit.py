@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from foveate.compiled import make_room
-from foveate.data.dataset import Dataset
+from foveate.data.dataset import Dataset, Observed, chosen_observers
 from foveate.errors import InputError, some_of
 from foveate.inference.diagnosis import diagnose
 from foveate.inference.gibbs import check_composition, gibbs
@@ -55,7 +55,9 @@ def fit(
     (None: one per core). Data of several observers: `fit_each`.
     """
     check_key(key)
-    _check(model, data, sampler)
+    _check_model(model, sampler)
+    if not isinstance(data, Dataset):
+        raise InputError(f"data is a {type(data).__name__}: give a Dataset, Dataset(paths, maps).")
     if len(data.paths.observers) != 1:
         raise InputError(
             f"the data hold {len(data.paths.observers)} observers: fit_each fits each of them, and "
@@ -130,11 +132,9 @@ def _nuts_between_modes(
     return Samples(**(vars(found) | {"modes": modes, "evaluations": evaluations, "facts": facts}))
 
 
-def _check(model: Any, data: Any, sampler: str) -> None:
+def _check_model(model: Any, sampler: str) -> None:
     if not isinstance(model, Model):
         raise InputError(f"model is a {type(model).__name__}: give a Model, such as foveate.named_model('full').")
-    if not isinstance(data, Dataset):
-        raise InputError(f"data is a {type(data).__name__}: give a Dataset, Dataset(paths, maps).")
     chosen_sampler(model, sampler)
 
 
@@ -159,7 +159,7 @@ def observer_key(key: PRNGKeyArray, observer: int | str) -> PRNGKeyArray:
 
 def fit_each(
     model: Model,
-    data: Dataset,
+    data: Observed,
     key: PRNGKeyArray,
     *,
     observers: Iterable | None = None,
@@ -170,13 +170,14 @@ def fit_each(
 ) -> Iterator[Posterior]:
     """The posterior of every observer (None: all in the data), each as soon as it is there, on several cores.
 
+    `data` is a data set, or one for each observer by name, where their maps differ.
+
     Which observers are fitted together, in which order and on how many `workers` (None: one per core) changes nothing.
     `report(observer, progress)` is called from the workers; an exception that it raises stops them all.
     """
     check_key(key)
-    _check(model, data, sampler)
-    chosen = list(data.paths.observers if observers is None else observers)
-    parts = [(observer, data.select(observers=[observer])) for observer in chosen]  # refuses unknown ones at once
+    _check_model(model, sampler)
+    parts = list(chosen_observers(data, observers).items())
     for _, part in parts:
         _check_steps(model, part)
     stop, compiled = False, threading.Event()

@@ -1,0 +1,160 @@
+"""`foveate check`: what a table of fixations holds, in words and in a picture, and every problem in it."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foveate.commands.options import AsJson, Cells
+from foveate.commands.reading import SETTINGS_ENDING
+from foveate.errors import InputError, counted
+
+if TYPE_CHECKING:
+    from foveate.data.project import Project
+    from foveate.data.readers.table import ReadReport
+    from foveate.data.readings import Readings
+    from foveate.data.scanpaths import ScanPaths
+
+HELP = (
+    "Read the data that a settings file names, say in plain words what is in them, draw it, and name every row that "
+    "cannot be used as it is. Nothing is fitted."
+)
+SHORT_HELP = "Say what a table of fixations holds, and what is wrong with it."
+EXAMPLE = "Example: foveate check study.toml --figure check"
+FEWEST = 3  # fixations of a path in which there is something to predict
+
+
+def check(
+    settings: Annotated[
+        Path, typer.Argument(help="A settings file, as `foveate init` writes it.", metavar="FILE", show_default=False)
+    ],
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the data into this file (.png and .svg are written).", show_default=False)
+    ] = None,
+    cells: Cells = 64,
+    as_json: AsJson = False,
+) -> None:
+    """Read, judge, draw, print."""
+    from foveate.data.project import Project
+
+    if settings.suffix != SETTINGS_ENDING:
+        raise InputError(
+            f"{settings}: give a settings file (FILE{SETTINGS_ENDING}); `foveate init {settings}` writes one for a "
+            "table."
+        )
+    project = Project.read(settings)
+    problems, report, paths = _problems(project)
+    found = {"settings": str(settings), "problems": problems, "rows": report.rows} | _contents(paths)
+    readings = None if problems else _readings(project, cells)
+    found["said"] = list(readings.said[1:]) if readings is not None else []
+    found["figures"] = _draw(paths, readings, figure) if figure is not None else []
+    if as_json:
+        print(json.dumps(found))
+    else:
+        print("\n".join(_words(found, report)))
+    if problems:
+        raise typer.Exit(1)
+
+
+def _problems(project: "Project") -> "tuple[list[str], ReadReport, ScanPaths]":
+    """Every row that would stop a fit, each named; and what is left without them."""
+    from dataclasses import replace
+
+    lenient = replace(project, data=replace(project.data, outside="drop", missing="drop", shortest=1))
+    paths, report = lenient.paths()
+    problems = []
+    for rows, setting, words in (
+        (report.outside, "outside", "lies outside the picture"),
+        (report.missing, "missing", "has no position"),
+    ):
+        if getattr(project.data, setting) == "error":
+            problems += [f"{row}: {words}." for row in rows]
+    short = [paths.name_of(path) for path in (paths.length < project.data.shortest).nonzero()[0]]
+    problems += [f"{name}: shorter than {project.data.shortest} fixations." for name in short]
+    return problems, report, paths
+
+
+def _readings(project: "Project", cells: int) -> "Readings":
+    from foveate.data.readings import read_project
+
+    return read_project(project, cells)
+
+
+def _contents(paths: "ScanPaths") -> dict[str, Any]:
+    """The data in numbers."""
+    import numpy as np
+
+    from foveate.evaluate.saccades import Saccades
+
+    amplitude = Saccades.of(paths).amplitude_deg
+    pictures_of = {who: len(set(paths.picture[paths.observer == who].tolist())) for who in paths.observers}
+    return {
+        "observers": len(paths.observers),
+        "pictures": len(paths.pictures),
+        "paths": len(paths),
+        "fixations": paths.fixations,
+        "steps": int(np.maximum(paths.length - FEWEST + 1, 0).sum()),
+        "shortest_path": int(paths.length.min()),
+        "longest_path": int(paths.length.max()),
+        "paths_without_steps": int((paths.length < FEWEST).sum()),
+        "fewest_pictures": min(pictures_of.values()),
+        "most_pictures": max(pictures_of.values()),
+        "median_amplitude_deg": float(np.nanmedian(amplitude)) if len(amplitude) else None,
+        "median_duration_s": None if paths.duration_s is None else float(np.nanmedian(paths.duration_s)),
+        "width_deg": paths.extent.width_deg,
+        "height_deg": paths.extent.height_deg,
+    }
+
+
+def _words(found: dict[str, Any], report: "ReadReport") -> list[str]:
+    """What was found, in a few lines, and then what to do."""
+    lines = str(report).splitlines()
+    saw = f"{found['fewest_pictures']} to {found['most_pictures']}"
+    if found["fewest_pictures"] == found["most_pictures"]:
+        saw = f"{found['fewest_pictures']}"
+    lines.append(
+        f"{counted(found['observers'], 'observer')}, {counted(found['pictures'], 'picture')}; an observer saw {saw} of "
+        f"them, with {found['shortest_path']} to {found['longest_path']} fixations on each."
+    )
+    lines.append(
+        f"{found['steps']:,} fixations can be predicted (the third of a path and on)"
+        + (
+            f"; {counted(found['paths_without_steps'], 'path')} too short for any."
+            if found["paths_without_steps"]
+            else "."
+        )
+    )
+    if found["median_amplitude_deg"] is not None:
+        lines.append(
+            f"The picture is {found['width_deg']:.4g} x {found['height_deg']:.4g} deg; half of all saccades are "
+            f"shorter than {found['median_amplitude_deg']:.3g} deg. People who view pictures make saccades "
+            "of 3 to 6 deg: a number far from that means a wrong unit or px_per_degree."
+        )
+    lines += found["said"]
+    if found["figures"]:
+        lines.append(f"The picture of it is {found['figures'][-1]}.")
+    if found["problems"]:
+        lines += [f"{counted(len(found['problems']), 'problem')}:", *(f"- {it}" for it in found["problems"])]
+        lines.append(
+            'Mend these rows, or leave them out with outside = "drop" or missing = "drop" in [data] (and shorter '
+            "paths with a smaller `shortest`)."
+        )
+    else:
+        lines.append(f"Ready: foveate fit --data {found['settings']} --out fits")
+    return lines
+
+
+def _draw(paths: "ScanPaths", readings: "Readings | None", file: Path) -> list[str]:
+    from foveate.evaluate.saccades import Saccades
+    from foveate.figures.overview import overview
+    from foveate.figures.style import journal_style, save
+
+    name = file.with_suffix("") if file.suffix in (".png", ".svg") else file
+    try:
+        name.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{name.parent}: the folder cannot be made ({error.strerror}); give another.") from error
+    with journal_style():
+        drawn = overview(paths, Saccades.of(paths).amplitude_deg, readings.pictures if readings is not None else {})
+        return [str(it) for it in save(drawn, name.parent, name.name)]
