@@ -24,6 +24,7 @@ from foveate.commands import (
     recover,
     reliability,
     reproduce,
+    simulate,
 )
 from foveate.commands.messages import INTERRUPTED, MISTAKE, say
 from foveate.commands.reading import SETTINGS_ENDING
@@ -50,6 +51,7 @@ COMMANDS: tuple[tuple[ModuleType, Callable[..., None]], ...] = (
     (check, check.check),
     (fit, fit.fit),
     (diagnose, diagnose.diagnose),
+    (simulate, simulate.simulate),
     (compare, compare.compare),
     (confuse, confuse.confuse),
     (contrast, contrast.contrast),
