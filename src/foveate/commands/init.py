@@ -27,7 +27,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "fixation": ("fixation", "fixation_number", "fixation_index", "fix", "index", "number", "fixnr", "nfix", "order"),
     "x": ("x", "fix_x", "fixation_x", "x_px", "x_deg", "current_fix_x", "xpos", "mean_x"),
     "y": ("y", "fix_y", "fixation_y", "y_px", "y_deg", "current_fix_y", "ypos", "mean_y"),
-    "duration": ("duration", "duration_ms", "fixation_duration", "fixdur", "dur", "current_fix_duration"),
+    "duration": ("duration", "duration_ms", "duration_s", "fixation_duration", "fixdur", "dur", "current_fix_duration"),
     "trial": ("trial", "trial_id", "trial_index", "block"),
 }
 NEEDED = ("observer", "picture", "fixation", "x", "y")

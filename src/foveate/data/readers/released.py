@@ -14,13 +14,10 @@ Here a position is half a pixel further: cells whose centres lie at k + 1/2 are 
 that holds the position is the rounded one. So a `Grid` carries the released geometry, and no model knows about it. Only
 positions beyond the last half pixel would leave the grid; they are moved to its edge (`SideOfFold.moved` counts them).
 
-The files are pickles, which can run any program. They are read by something that knows lists and arrays of numbers and
-refuses all else before it is looked up.
+The files are pickles, which can run any program; `pickles.py` reads them without running anything.
 """
 
-import math
 import os
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +30,7 @@ from jaxtyping import Float
 
 from foveate.data.dataset import Dataset
 from foveate.data.grid import PUBLISHED_PX_DEG, Extent, Grid
+from foveate.data.readers.pickles import read_arrays
 from foveate.data.readers.potsdam35 import RELEASED_CELLS, VARIABLE
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
@@ -45,9 +43,6 @@ CENTRE_PX = 0.5
 
 _HEIGHT_DEG, _WIDTH_DEG = (RELEASED_CELLS * size for size in PUBLISHED_PX_DEG)
 RELEASED_GRID = Grid(RELEASED_CELLS, RELEASED_CELLS, Extent(_HEIGHT_DEG, _WIDTH_DEG, "bottom"))
-
-# Lists within lists: folds, pictures, observers.
-_DEEPEST = 3
 
 PathPx = Float[np.ndarray, "2 _fixation"]
 Maps = Float[np.ndarray, "picture row column"]
@@ -124,7 +119,7 @@ def read_released(folder: str | Path | None = None) -> Released:
         raise InputError(f"no folder given for potsdam35: pass one, or set the environment variable {VARIABLE} to it.")
     files = Path(place) / FOLDER
     indices, fixations, maps, test_fixations, test_maps, shuffled = (
-        read_arrays(files / f"{name}.p")
+        read_arrays(files / f"{name}.p", remedy=f"give potsdam35's folder with its {FOLDER!r}")
         for name in (
             "indices_for_cross_validation",
             "fixs_for_cross_validation",
@@ -202,87 +197,3 @@ def _check_shapes(files: Path, indices: Any, lists: tuple[Any, Any, Any, Any]) -
         fits = False
     if not fits:
         raise InputError(f"{files} does not hold the folds as they were released; fetch its files anew.")
-
-
-# --- pickles without their dangers -----------------------------------------------------------------------------------
-
-
-def read_arrays(file: str | Path) -> Any:
-    """The array of numbers, or the lists (of lists) of such arrays, in a pickle; anything else in it is refused."""
-    file = Path(file)
-    if not file.is_file():
-        raise InputError(f"{file}: there is no such file; give potsdam35's folder with its {FOLDER!r}.")
-    refusal = f"{file} is refused, for only lists of NumPy arrays of numbers are read from a pickle"
-    try:
-        with file.open("rb") as stream:
-            return _plain(_ArrayUnpickler(stream).load(), _DEEPEST)
-    except _Refused as reason:
-        raise InputError(f"{refusal}, and this holds {reason}; fetch the file anew from its authors.") from None
-    # A broken or a hostile file can fail in every way there is.
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{refusal}, and this is broken ({reason}); fetch the file anew from its authors.") from error
-
-
-class _Refused(Exception):  # noqa: N818
-    """Something in a pickle that is not an array or a list."""
-
-
-class _Parts:
-    """What a pickle says about an array: data, on which nothing has been done yet."""
-
-    def __init__(self, *_: Any):
-        self.state: Any = ()
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-
-class _NumberType(_Parts):
-    """What a pickle says about the type of an array's numbers."""
-
-    def __init__(self, code: str, *_: Any):
-        super().__init__()
-        self.code = code
-
-
-class _ArrayUnpickler(pickle.Unpickler):
-    """Knows the three names that every pickled array holds, and gives none of them what it asks for."""
-
-    _names: dict[tuple[str, str], type] = {  # noqa: RUF012
-        ("numpy.core.multiarray", "_reconstruct"): _Parts,
-        ("numpy._core.multiarray", "_reconstruct"): _Parts,
-        ("numpy", "ndarray"): _Parts,
-        ("numpy", "dtype"): _NumberType,
-    }
-
-    def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """A stand-in for NumPy's own; no module is ever imported for a name in a file."""
-        if (module_name, global_name) not in self._names:
-            raise _Refused(f"{module_name}.{global_name}")
-        return self._names[module_name, global_name]
-
-    def persistent_load(self, pid: Any) -> Any:
-        """Nothing outside the file belongs to it."""
-        raise _Refused("a reference to something outside")
-
-
-def _plain(item: Any, levels: int) -> Any:
-    """The arrays that the parts describe, in the same lists."""
-    if isinstance(item, _Parts) and not isinstance(item, _NumberType):
-        return _array(item)
-    if not isinstance(item, list):
-        raise _Refused(f"a {type(item).__name__}")
-    if levels == 0:
-        raise _Refused(f"lists more than {_DEEPEST} deep")
-    return [_plain(part, levels - 1) for part in item]
-
-
-def _array(parts: _Parts) -> np.ndarray:
-    _, shape, number_type, by_column, data = parts.state
-    if not (isinstance(number_type, _NumberType) and number_type.code in ("f8", "i8") and number_type.state[1] == "<"):
-        raise _Refused("an array of something else than numbers of 64 bits")
-    if not isinstance(data, bytes) or 8 * math.prod(shape) != len(data):
-        raise _Refused("an array whose size is not what it says")
-    order = "F" if by_column else "C"
-    return np.ndarray(shape, "<" + number_type.code, buffer=data, order=order).copy(order="C")
