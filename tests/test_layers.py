@@ -19,6 +19,7 @@ LAYERS = [
     {"execution"},
     {"example", "evaluate", "figures"},
     {"experiments"},
+    {"report"},
     {"demo"},
     {"commands"},
     {"cli"},

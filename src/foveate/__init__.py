@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from foveate.data.dataset import Dataset
     from foveate.data.density import choose_bandwidth, density_maps, leave_one_out_maps
     from foveate.data.grid import Extent, Grid, PixelFrame
+    from foveate.data.readers.eyelink import read_eyelink
+    from foveate.data.readers.frames import read_frame, read_pymovements
     from foveate.data.readers.potsdam35 import POTSDAM35_FOLDS, potsdam35_leave_one_out, read_potsdam35
+    from foveate.data.readers.pysaliency_hdf5 import read_pysaliency, write_pysaliency
     from foveate.data.readers.released import read_released
+    from foveate.data.readers.saccade_tables import read_saccade_table
+    from foveate.data.readers.scenewalk import read_scenewalk, read_scenewalk_maps
     from foveate.data.readers.table import read_table
     from foveate.data.saliency import SaliencyMaps
     from foveate.data.scanpaths import ScanPaths
@@ -100,8 +105,15 @@ __all__ = [
     "potsdam35_leave_one_out",
     "prior_predictive",
     "random_folds",
+    "read_eyelink",
+    "read_frame",
     "read_potsdam35",
+    "read_pymovements",
+    "read_pysaliency",
     "read_released",
+    "read_saccade_table",
+    "read_scenewalk",
+    "read_scenewalk_maps",
     "read_table",
     "recover",
     "reliability",
@@ -113,6 +125,7 @@ __all__ = [
     "to_published",
     "value_and_gradient",
     "waic",
+    "write_pysaliency",
 ]
 
 # Where each public name lives; a test holds it together with the imports above, which type checkers read.
@@ -133,7 +146,12 @@ _HOMES = {
         "potsdam35_leave_one_out",
         "read_potsdam35",
     ),
+    "foveate.data.readers.eyelink": ("read_eyelink",),
+    "foveate.data.readers.frames": ("read_frame", "read_pymovements"),
+    "foveate.data.readers.pysaliency_hdf5": ("read_pysaliency", "write_pysaliency"),
     "foveate.data.readers.released": ("read_released",),
+    "foveate.data.readers.saccade_tables": ("read_saccade_table",),
+    "foveate.data.readers.scenewalk": ("read_scenewalk", "read_scenewalk_maps"),
     "foveate.data.readers.table": ("read_table",),
     "foveate.data.saliency": ("SaliencyMaps",),
     "foveate.data.scanpaths": ("ScanPaths",),

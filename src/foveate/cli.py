@@ -23,6 +23,7 @@ from foveate.commands import (
     init,
     recover,
     reliability,
+    report,
     reproduce,
     simulate,
 )
@@ -52,6 +53,7 @@ COMMANDS: tuple[tuple[ModuleType, Callable[..., None]], ...] = (
     (fit, fit.fit),
     (diagnose, diagnose.diagnose),
     (simulate, simulate.simulate),
+    (report, report.report),
     (compare, compare.compare),
     (confuse, confuse.confuse),
     (contrast, contrast.contrast),

@@ -26,7 +26,7 @@ DEEPEST = 3
 
 # A list may stand in several places at the price of one; a file that unfolds to more than this many times its own size
 # is made to fill the memory.
-MOST_PER_BYTE = 1000
+MOST_PER_BYTE = 100
 
 # The steps of a pickle that put something into a numbered place in memory.
 PLACES = ("PUT", "BINPUT", "LONG_BINPUT")
@@ -158,7 +158,7 @@ class _Builder:
     def _array(self, parts: _Parts, levels: int) -> Any:
         _, shape, number_type, by_column, data = parts.state
         if self.loose and isinstance(number_type, _NumberType) and number_type.code in ("O8", "O4", "O"):
-            return self._objects(shape, data, bool(by_column), levels)
+            return self._objects(shape, data, levels)
         return self._numbers(number_type, shape, data, bool(by_column))
 
     def _numbers(self, number_type: Any, shape: Any, data: Any, by_column: bool) -> np.ndarray:
@@ -171,7 +171,7 @@ class _Builder:
             raise _Refused("an array whose size is not what it says")
         return np.ndarray(shape, kind, buffer=data, order="F" if by_column else "C").copy(order="C")
 
-    def _objects(self, shape: Any, items: Any, by_column: bool, levels: int) -> Any:
+    def _objects(self, shape: Any, items: Any, levels: int) -> Any:
         """An array of objects as lists, one level for each of its axes."""
         if not isinstance(items, list) or math.prod(shape) != len(items):
             raise _Refused("an array whose size is not what it says")
@@ -180,4 +180,4 @@ class _Builder:
         array = np.empty(len(items), dtype=object)
         for index, item in enumerate(items):
             array[index] = self.build(item, levels - len(shape))
-        return array.reshape(shape, order="F" if by_column else "C").tolist()
+        return array.reshape(shape).tolist()  # objects are listed row by row, however the array held them

@@ -1,0 +1,320 @@
+// The viewer: scan paths over maps of the next fixation, step by step. Numbers are embedded in the page and decoded when
+// they are first shown; maps are worked out by densities.js.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("viewer-data").textContent);
+  if (!data) return;
+  const [D, P] = [foveateDensities, foveateDrawing];
+  const element = (id) => document.getElementById(id);
+  const KINDS = { Uint8Array, Uint16Array, Float32Array };
+  const FULL = 65535; // the largest number of two bytes
+
+  // --- numbers, decoded once ----------------------------------------------------------------------------------------
+
+  const decoded = new Map();
+  function numbers(text, kind) {
+    if (!decoded.has(text)) {
+      const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+      decoded.set(text, new KINDS[kind](bytes.buffer));
+    }
+    return decoded.get(text);
+  }
+
+  const maps = new Map();
+  function mapOf(index) {
+    if (!maps.has(index)) {
+      const { peak, root } = data.maps[index];
+      maps.set(index, Float64Array.from(numbers(root, "Uint16Array"), (it) => peak * (it / FULL) ** 2));
+    }
+    return maps.get(index);
+  }
+
+  let begin = 0;
+  for (const path of data.paths) {
+    path.begin = begin;
+    begin += path.length;
+  }
+
+  function positions(text, path) {
+    const all = numbers(text, "Uint16Array");
+    return Array.from({ length: path.length }, (_, index) => {
+      const at = 2 * (path.begin + index);
+      return [all[at] * data.step_deg, all[at + 1] * data.step_deg];
+    });
+  }
+
+  // --- what is shown ------------------------------------------------------------------------------------------------
+
+  const first = data.models.find((it) => it.policies.length > 1) || data.models[0];
+  const state = { path: data.paths[0], model: first, kind: "mixture", at: 3, timer: null, photo: true };
+  let shown = null; // numbers of the path and the model that are chosen
+
+  function load() {
+    const { path, model } = state;
+    const values = model.estimates[path.observer][String(path.fold)];
+    const surprise = numbers(model.surprise_bits, "Float32Array").subarray(path.begin, path.begin + path.length);
+    const count = model.policies.length;
+    const whole = model.probability === null ? null : numbers(model.probability, "Uint16Array");
+    const probability = (index) =>
+      whole === null ? [1] : Array.from({ length: count }, (_, policy) => whole[(path.begin + index) * count + policy] / FULL);
+    shown = {
+      saliency: mapOf(path.map),
+      observed: positions(data.positions, path),
+      simulated: positions(model.simulated, path),
+      chosen: numbers(model.chosen, "Uint8Array").subarray(path.begin, path.begin + path.length),
+      model: D.withParameters(model.description, values),
+      surprise,
+      probability,
+      image: imageOf(data.pictures[path.picture]),
+    };
+    state.at = Math.min(Math.max(state.at, 1), path.length);
+  }
+
+  const images = new Map();
+  function imageOf(name) {
+    if (!Object.hasOwn(data.images, name)) return null;
+    if (!images.has(name)) {
+      const image = new Image();
+      image.onload = draw;
+      image.src = data.images[name];
+      images.set(name, image);
+    }
+    return images.get(name);
+  }
+
+  // The map under a path before its fixation number `at` (from 1) is made: probabilities, or null where there is none.
+  function densityBefore(path, at) {
+    const { saliency, model } = shown;
+    if (state.kind === "saliency") return saliency;
+    const history = D.historyOf(data.grid, saliency, path.slice(0, at - 1));
+    if (history.count < D.DRAWN_FROM_MAP) return saliency;
+    const found =
+      state.kind === "mixture"
+        ? D.logDensity(model, history, saliency, data.grid)
+        : D.policyLogDensities(model, history, saliency, data.grid)[Number(state.kind)];
+    return found === null ? null : found.map(Math.exp);
+  }
+
+  // --- colours ------------------------------------------------------------------------------------------------------
+
+  const NEUTRAL = [255, 255, 255]; // of fixations that no policy made
+  const policyColours = () => state.model.policies.map((it) => P.rgb(it.colour));
+  const shade = () => P.rgb(state.kind in state.model.policies ? state.model.policies[state.kind].colour : P.css("--ink"));
+
+  // --- words --------------------------------------------------------------------------------------------------------
+
+  const node = (tag, words, kind) => {
+    const made = document.createElement(tag);
+    if (words !== undefined) made.textContent = words;
+    if (kind) made.className = kind;
+    return made;
+  };
+
+  function readout() {
+    const index = state.at - 1;
+    const { observed, model } = shown;
+    const scored = index >= D.DRAWN_FROM_MAP;
+    const several = state.model.policies.length > 1;
+    const items = [[`${state.at} of ${state.path.length}`, "fixation"]];
+    if (index > 0) {
+      const [y, x] = [0, 1].map((axis) => observed[index][axis] - observed[index - 1][axis]);
+      items.push([`${Math.hypot(y, x).toFixed(1)} deg`, "saccade to it"]);
+    }
+    if (data.duration_ms) items.push([`${numbers(data.duration_ms, "Uint16Array")[state.path.begin + index]} ms`, "its duration"]);
+    if (scored) {
+      items.push([`${shown.surprise[index].toFixed(2)} bits`, "surprise"]);
+      if (several)
+        shown.probability(index).forEach((it, policy) => items.push([it.toFixed(2), `probability ${state.model.policies[policy].title}`]));
+      const history = D.historyOf(data.grid, shown.saliency, observed.slice(0, index));
+      const chosen = several ? D.choiceLogProbabilities(model.choice, history, data.grid) : null;
+      if (chosen) items.push([Math.exp(chosen[0]).toFixed(2), `${state.model.policies[0].title}, before it was made`]);
+    } else items.push(["from the map", "the first two of a path"]);
+    element("readout").replaceChildren(
+      ...items.map(([value, name]) => {
+        const made = node("div");
+        made.append(node("strong", value), node("span", name));
+        return made;
+      }),
+    );
+  }
+
+  function legend(most) {
+    const parts = state.model.policies.map((it) => [it.title, it.colour]);
+    const items = [...parts, ["drawn from the map", "#ffffff"]].map(([title, colour]) => {
+      const made = node("span");
+      const dot = node("i");
+      dot.style.background = colour;
+      made.append(dot, title);
+      return made;
+    });
+    if (most !== null) {
+      const made = node("span");
+      const bar = node("i", undefined, "shade");
+      bar.style.background = `linear-gradient(to right, ${P.text(shade(), 0)}, ${P.text(shade(), 0.9)})`;
+      made.append(bar, `0 to ${(100 * most).toPrecision(2)} % a cell, shaded by its square root`);
+      items.push(made);
+    }
+    element("legend").replaceChildren(...items);
+  }
+
+  function message() {
+    const { policies, choice } = state.model.description;
+    const unknown = policies.filter((it) => !D.knowsPolicy(it)).map((it) => it.class);
+    if (!D.knowsChoice(choice)) unknown.push(choice.class);
+    const names = [...new Set(unknown)].join(", ");
+    element("message").textContent = unknown.length
+      ? `This page cannot draw maps of ${names}; probability and surprise are exact all the same.`
+      : "";
+  }
+
+  function draw() {
+    if (shown === null) return;
+    const colours = policyColours();
+    const made = (index) => P.mixed(shown.probability(index), colours);
+    const image = state.photo ? shown.image : null;
+    const common = { grid: data.grid, up: data.up, image, colour: shade() };
+    const panel = (id, path, colourOf) => {
+      const density = densityBefore(path, state.at);
+      P.panel(element(id), { ...common, density, path: path.slice(0, state.at), colourOf });
+      return density === null ? null : density.reduce((a, b) => Math.max(a, b), 0);
+    };
+    const most = panel("observed", shown.observed, (index) => (index < D.DRAWN_FROM_MAP ? NEUTRAL : made(index)));
+    panel("simulated", shown.simulated, (index) => colours[shown.chosen[index]] || NEUTRAL);
+    P.timeline(element("timeline"), { surprise: shown.surprise, uniform: data.uniform_bits, colourOf: made, at: state.at });
+    readout();
+    legend(most);
+    message();
+    element("back").disabled = element("first").disabled = state.at <= 1;
+    element("next").disabled = element("last").disabled = state.at >= state.path.length;
+    element("photo").hidden = shown.image === null;
+  }
+
+  // --- what a reader does -------------------------------------------------------------------------------------------
+
+  function go(at) {
+    state.at = Math.min(Math.max(at, 1), state.path.length);
+    draw();
+  }
+
+  function pause() {
+    clearTimeout(state.timer);
+    state.timer = null;
+    element("play").textContent = "Play";
+  }
+
+  function play() {
+    if (state.at >= state.path.length) state.at = 1;
+    element("play").textContent = "Pause";
+    const wait = () => {
+      const speed = Number(element("speed").value);
+      return speed || numbers(data.duration_ms, "Uint16Array")[state.path.begin + state.at - 1];
+    };
+    const step = () => {
+      go(state.at + 1);
+      if (state.at >= state.path.length) pause();
+      else state.timer = setTimeout(step, wait());
+    };
+    state.timer = setTimeout(step, wait());
+    draw();
+  }
+
+  const toggle = () => (state.timer === null ? play() : pause());
+
+  function options(select, items, chosen) {
+    select.replaceChildren(
+      ...items.map(([value, words]) => {
+        const made = node("option", words.length > 60 ? `${words.slice(0, 57)}…` : words);
+        made.value = String(value);
+        made.title = words;
+        return made;
+      }),
+    );
+    select.value = String(chosen);
+  }
+
+  function choosePath(path) {
+    pause();
+    state.path = path;
+    load();
+    draw();
+  }
+
+  function offerPictures() {
+    const observer = Number(element("observer").value);
+    const own = data.paths.map((path, index) => [path, index]).filter(([path]) => path.observer === observer);
+    own.sort(([a], [b]) => a.picture - b.picture);
+    const name = (path) => data.pictures[path.picture] + (path.trial === null ? "" : `, trial ${path.trial}`);
+    const same = own.find(([path]) => path.picture === state.path.picture) || own[0];
+    options(element("picture"), own.map(([path, index]) => [index, name(path)]), same[1]);
+    choosePath(same[0]);
+  }
+
+  function offerKinds() {
+    const policies = state.model.policies;
+    const kinds = [["mixture", policies.length > 1 ? "mixture" : "next fixation"]];
+    if (policies.length > 1) policies.forEach((it, index) => kinds.push([String(index), it.title]));
+    kinds.push(["saliency", "saliency map"]);
+    if (!kinds.some(([kind]) => kind === state.kind)) state.kind = "mixture";
+    element("kinds").replaceChildren(
+      ...kinds.map(([kind, words]) => {
+        const made = node("button", words);
+        made.type = "button";
+        made.dataset.kind = kind;
+        const known = { mixture: D.knowsModel(state.model.description), saliency: true };
+        made.disabled = !(kind in known ? known[kind] : D.knowsPolicy(state.model.description.policies[kind]));
+        made.setAttribute("aria-pressed", String(kind === state.kind));
+        made.addEventListener("click", () => {
+          state.kind = kind;
+          for (const it of element("kinds").children) it.setAttribute("aria-pressed", String(it === made));
+          draw();
+        });
+        return made;
+      }),
+    );
+  }
+
+  options(element("observer"), data.observers.map((name, index) => [index, name]), state.path.observer);
+  options(element("model"), data.models.map((it, index) => [index, it.title]), data.models.indexOf(first));
+  const speeds = [[1000, "1 step a second"], [500, "2 steps a second"], [200, "5 steps a second"]];
+  options(element("speed"), data.duration_ms ? [["0", "as fast as it was"], ...speeds] : speeds, 500);
+  element("model-label").hidden = data.models.length < 2;
+
+  element("observer").addEventListener("change", offerPictures);
+  element("picture").addEventListener("change", (event) => choosePath(data.paths[Number(event.target.value)]));
+  element("model").addEventListener("change", (event) => {
+    state.model = data.models[Number(event.target.value)];
+    offerKinds();
+    load();
+    draw();
+  });
+  const stepping = { first: () => 1, back: () => state.at - 1, next: () => state.at + 1, last: () => state.path.length };
+  for (const [id, to] of Object.entries(stepping))
+    element(id).addEventListener("click", () => {
+      pause();
+      go(to());
+    });
+  element("play").addEventListener("click", toggle);
+  element("photo").addEventListener("click", () => {
+    state.photo = !state.photo;
+    element("photo").setAttribute("aria-pressed", String(state.photo));
+    draw();
+  });
+  element("timeline").addEventListener("click", (event) => {
+    pause();
+    go(P.fixationAt(event.target, event.offsetX, state.path.length));
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.target.closest("select, input, textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
+    const keys = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last" };
+    const inView = event.target.closest("#viewer-box") !== null;
+    if (event.key in keys && (inView || event.key.startsWith("Arrow"))) element(keys[event.key]).click();
+    else if (event.key === " " && inView && event.target.tagName !== "BUTTON") toggle();
+    else return;
+    event.preventDefault();
+  });
+  document.documentElement.addEventListener("foveate-theme", draw);
+  new ResizeObserver(draw).observe(element("viewer-box"));
+
+  offerKinds();
+  offerPictures();
+})();
