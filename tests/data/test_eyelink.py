@@ -281,7 +281,10 @@ def test_a_trial_can_be_named_by_a_message(tmp_path):
 
 
 def test_onset_and_offset_leave_out_what_was_not_on_the_picture(tmp_path):
-    text = changed(("MSG\t2900 PICTURE OFF", "MSG\t2840 PICTURE OFF"))
+    # the last fixation of the first trial is in progress when the picture goes
+    text = changed(
+        ("MSG\t1800 PICTURE OFF", "MSG\t1600 PICTURE OFF"), ("MSG\t2900 PICTURE OFF", "MSG\t2840 PICTURE OFF")
+    )
     paths, report = read_eyelink(write(tmp_path, text), onset="PICTURE ON", offset="PICTURE OFF", **SETTINGS)
     assert [path.columns["start_ms"].tolist() for path in paths] == [[1230, 1450], [2450]]
     assert [path.columns["forced"].tolist() for path in paths] == [[True, False], [False]]

@@ -48,6 +48,6 @@ def step_numbers(
         target = _target(model, data)
         found = np.asarray(evaluate(_joint, target, vectors, threads=cores()))[:, np.asarray(target.steps.real)]
         probability[scored] = softmax(found, axis=-1).mean(axis=0)
-        density = logsumexp(found, axis=(0, 2)) + 0.01 - np.log(len(vectors))
+        density = logsumexp(found, axis=(0, 2)) - np.log(len(vectors))
         surprise[scored] = -density / np.log(2)
     return probability[real], surprise[real]
