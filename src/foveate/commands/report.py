@@ -90,13 +90,13 @@ def _data(results: "Results", source: str | None) -> "tuple[dict[Any, Dataset] |
 
 def _read(results: "Results", source: str | None) -> "tuple[Readings, dict[Any, Dataset]]":
     from foveate.commands.reading import chosen_observers, read
-    from foveate.commands.reproduce import MAPS, _each
+    from foveate.commands.reproduce import MAPS, each_with_maps
     from foveate.data.dataset import Dataset, each_observer
 
     asked = results.said.get("asked", {})
     readings = read(source if source is not None else asked.get("data"), results.cells)
     if asked.get("maps", MAPS[0]) != MAPS[0] and isinstance(readings.data, Dataset):
-        return readings, _each(readings.data, list(results.observers), asked["maps"])
+        return readings, each_with_maps(readings.data, list(results.observers), asked["maps"])
     every = each_observer(readings.data)
     if results.observers:
         return readings, every

@@ -69,7 +69,7 @@ def reproduce(
         from foveate.experiments.recovery import recover_once
 
         whole, dealt, fitted = read_potsdam35(data), potsdam35_folds(), named_models(names, "published")
-        each = _each(whole, chosen_observers(whole.paths, observers), maps)
+        each = each_with_maps(whole, chosen_observers(whole.paths, observers), maps)
         settings = {"chosen_folds": _numbers(folds, len(dealt)), "pool": whole.paths, "seed": run.seed}
         validation = CrossValidation.of(out, fitted, each, dealt, **settings)
 
@@ -123,7 +123,7 @@ def _numbers(folds: str, count: int) -> tuple[int, ...]:
     return found
 
 
-def _each(whole: "Dataset", observers: list, maps: str) -> "dict[Any, Dataset]":
+def each_with_maps(whole: "Dataset", observers: list, maps: str) -> "dict[Any, Dataset]":
     """Every observer's data set, with the maps that were asked for."""
     if maps == "published":
         return {observer: whole.select(observers=[observer]) for observer in observers}
