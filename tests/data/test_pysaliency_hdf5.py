@@ -268,6 +268,17 @@ def test_fixations_without_their_paths_are_refused(tmp_path, rows, words):
         read_pysaliency(file, frame=FRAME, duration="duration")
 
 
+def test_a_fixation_behind_one_of_another_path_is_refused(tmp_path):
+    """The same observer saw the same picture twice: only the positions in the history tell the two paths apart."""
+
+    def fill(group) -> None:
+        fixations(group, rows=[0, 4])  # the first fixation of the first path, the second of the second
+        group["n"][...], group["subject"][...] = 3, 5
+
+    with pytest.raises(InputError, match="fixation 2 does not stand behind those of its history"):
+        read_pysaliency(write(tmp_path, fill), frame=FRAME, duration="duration")
+
+
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
