@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 help:
 	@echo "make install   create $(VENV) and install foveate in it"
 	@echo "make demo      run the main job on the built-in example data"
-	@echo "make test      lint, types and tests (twelve minutes on two cores)"
+	@echo "make test      lint, types and tests (a quarter of an hour on two cores)"
 	@echo "make test-all  the same with the slow statistical checks"
 	@echo "make bench     benchmarks (real data: FOVEATE_POTSDAM35=folder)"
 

@@ -107,7 +107,7 @@ def test_a_second_run_fits_nothing(done, foveate_command, unchecked_types):
 
 def test_fits_that_have_not_converged_are_marked_everywhere(done, monkeypatch, tmp_path):
     out, *_ = done
-    data = read("example", 16).select(observers=OBSERVERS)
+    data = read("example", 16).data.select(observers=OBSERVERS)
     subsets = PictureSubsets.of(out, named_model("local_saliency"), data, numbers=[3], seed=2)
     monkeypatch.setattr(Posterior, "converged", property(lambda self: self.observer != "ben"))
     (tmp_path / "figures").mkdir()
