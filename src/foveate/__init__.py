@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from foveate.data.readers.eyelink import read_eyelink
     from foveate.data.readers.frames import read_frame, read_pymovements
     from foveate.data.readers.potsdam35 import POTSDAM35_FOLDS, potsdam35_leave_one_out, read_potsdam35
-    from foveate.data.readers.pysaliency_hdf5 import read_pysaliency, write_pysaliency
+    from foveate.data.readers.pysaliency_hdf5 import read_pysaliency
+    from foveate.data.readers.pysaliency_writing import write_pysaliency
     from foveate.data.readers.released import read_released
     from foveate.data.readers.saccade_tables import read_saccade_table
     from foveate.data.readers.scenewalk import read_scenewalk, read_scenewalk_maps
@@ -148,7 +149,8 @@ _HOMES = {
     ),
     "foveate.data.readers.eyelink": ("read_eyelink",),
     "foveate.data.readers.frames": ("read_frame", "read_pymovements"),
-    "foveate.data.readers.pysaliency_hdf5": ("read_pysaliency", "write_pysaliency"),
+    "foveate.data.readers.pysaliency_hdf5": ("read_pysaliency",),
+    "foveate.data.readers.pysaliency_writing": ("write_pysaliency",),
     "foveate.data.readers.released": ("read_released",),
     "foveate.data.readers.saccade_tables": ("read_saccade_table",),
     "foveate.data.readers.scenewalk": ("read_scenewalk", "read_scenewalk_maps"),

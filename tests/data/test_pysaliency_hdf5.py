@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate.data.grid import Extent, PixelFrame
-from foveate.data.readers.pysaliency_hdf5 import read_pysaliency, write_pysaliency
+from foveate.data.readers.pysaliency_hdf5 import read_pysaliency
+from foveate.data.readers.pysaliency_writing import write_pysaliency
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 

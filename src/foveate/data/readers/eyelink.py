@@ -13,7 +13,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,52 +21,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from foveate.data.columns import as_number
 from foveate.data.grid import PixelFrame
+from foveate.data.readers.asc import ANEW, Asc, check_display, parse_asc
 from foveate.data.readers.sources import Source, _typed
 from foveate.data.readers.table import ReadReport, read_table
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, counted, some_of
 
-EYES = {"L": "left", "R": "right"}
-
-# A duration counts the last sample too, so it exceeds end minus start by one sample: 4 ms at the lowest rate, 250 Hz.
-LONGEST_SAMPLE_MS = 4.0
-
-# Where pixels are counted from 0, the last of 1280 is number 1279 and ends at 1280.
-LAST_PIXEL = 1.0
-
-_MEASURED = ("x", "y", "pupil", "x_px_per_degree", "y_px_per_degree")
 _LIMIT = re.compile(r"(?:[+-]?\d+\s+)?(TRIALID|TRIAL_RESULT)\b")
-_DISPLAY = re.compile(r"(GAZE_COORDS|DISPLAY_COORDS)\b[\s=]*(.*)")
-_ANEW = "convert the EDF file anew with edf2asc"
-
-
-@dataclass(frozen=True)
-class _Message:
-    line: int
-    time_ms: float
-    text: str
-
-
-@dataclass(frozen=True)
-class _Recording:
-    """The lines from START to END; where END is missing, to the next START or the end of the file."""
-
-    first: int
-    last: int
-    ended: bool
-
-
-@dataclass(frozen=True, eq=False)
-class _Asc:
-    """What stands in a file, in its order."""
-
-    name: str
-    messages: list[_Message]
-    recordings: list[_Recording]
-    fixations: list[dict[str, Any]]
-    blinks: list[tuple[str, float]]  # eye and start, in ms
 
 
 @dataclass(frozen=True)
@@ -141,8 +103,8 @@ def read_eyelink(
     recorded: Counter[str] = Counter()
     parts = []
     for place, who in zip(places, _observers(places, observer), strict=True):
-        asc = _parse(place, encoding)
-        _check_display(asc, frame)
+        asc = parse_asc(place, encoding)
+        check_display(asc, frame)
         parts.append(_trials(place, asc, asked, who, recorded[who]))
         recorded[who] += len(asc.recordings)
     read = [
@@ -219,125 +181,10 @@ def _observers(places: list[Path], observer: Any) -> list[str]:
     return names
 
 
-# --- what stands in a file -------------------------------------------------------------------------------------------
-
-
-def _parse(place: Path, encoding: str) -> _Asc:
-    asc = _Asc(place.name, [], [], [], [])
-    first = 0  # line of the START whose END has not come yet
-    for number, line in _lines(place, encoding):
-        where, words = f"{asc.name}, line {number}", line.split()
-        match words[0]:
-            case "MSG":
-                time, text = (*line.split(maxsplit=2)[1:], "", "")[:2]
-                asc.messages.append(_Message(number, _number(where, "the time of MSG", time), text.strip()))
-            case "START":
-                if first:
-                    asc.recordings.append(_Recording(first, number - 1, ended=False))
-                first = number
-            case "END":
-                if not first:
-                    raise InputError(f"{where}: END without a START before it; the file is damaged: {_ANEW}.")
-                asc.recordings.append(_Recording(first, number, ended=True))
-                first = 0
-            case "EVENTS" if words[1:2] != ["GAZE"]:
-                raise InputError(
-                    f"{where}: fixations are in {(*words, 'no')[1]!r} coordinates, but gaze on the screen (GAZE) is "
-                    f"needed; {_ANEW}, with gaze positions."
-                )
-            case "EFIX":
-                if not first:
-                    raise InputError(f"{where}: the fixation stands outside START and END, in no trial; {_ANEW}.")
-                asc.fixations.append({"line": number, "recording": len(asc.recordings)} | _fixation(where, words))
-            case "EBLINK":
-                if len(words) != 5:
-                    raise InputError(f"{where} has {len(words)} values, an EBLINK line has 5; {_ANEW}.")
-                asc.blinks.append((_eye_of(where, words[1]), _number(where, "the start of EBLINK", words[2])))
-    if first:
-        asc.recordings.append(_Recording(first, sys.maxsize, ended=False))
-    if not asc.fixations:
-        raise InputError(f"{asc.name} has no fixation (EFIX line); is it an ASC file? If so, {_ANEW}, with events.")
-    return asc
-
-
-def _lines(place: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Number and text of every line that starts with a letter (samples do not); bytes that are no text are escaped."""
-    number = 0
-    try:
-        with place.open(encoding=encoding, errors="surrogateescape") as text:
-            for number, line in enumerate(text, start=1):
-                if line[:1].isalpha():
-                    yield number, line
-    except (LookupError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{place.name}, after line {number}: it is not text in the encoding {encoding!r}; pass the right one, such "
-            "as encoding='latin-1'."
-        ) from error
-    except OSError as error:
-        raise InputError(f"{place.name} cannot be read ({error.strerror}); check the file.") from error
-
-
-def _number(where: str, name: str, text: str, may_be_missing: bool = False) -> float:
-    number = as_number(text)
-    if number is None or not (np.isfinite(number) or (may_be_missing and np.isnan(number))):
-        raise InputError(f"{where}: {name} is {text!r}, which is not a number; the line is damaged: {_ANEW}.")
-    return number
-
-
-def _eye_of(where: str, letter: str) -> str:
-    if letter not in EYES:
-        raise InputError(f"{where}: the eye is {letter!r}, but must be L or R; the line is damaged: {_ANEW}.")
-    return EYES[letter]
-
-
-def _fixation(where: str, words: list[str]) -> dict[str, Any]:
-    if len(words) not in (8, 10):
-        raise InputError(f"{where} has {len(words)} values, an EFIX line has 8, or 10 with px per degree; {_ANEW}.")
-    start, end, duration = (
-        _number(where, f"the {name} of EFIX", text)
-        for name, text in zip(("start", "end", "duration"), words[2:5], strict=True)
-    )
-    if end < start or not 0 <= duration - (end - start) <= LONGEST_SAMPLE_MS:
-        raise InputError(
-            f"{where}: the fixation lasts from {start:.12g} to {end:.12g} ms, but its duration is {duration:.12g} ms; "
-            f"the line is damaged: {_ANEW}."
-        )
-    measured = {
-        name: _number(where, name, text, may_be_missing=True) for name, text in zip(_MEASURED, words[5:], strict=False)
-    }
-    return {"eye": _eye_of(where, words[1]), "start_ms": start, "end_ms": end, "duration": duration} | measured
-
-
-def _check_display(asc: _Asc, frame: PixelFrame) -> None:
-    """Refuse a frame that reaches beyond the display, or whose y grows the other way."""
-    upward, where = False, asc.name
-    for message in asc.messages:
-        found = _DISPLAY.match(message.text)
-        if not found:
-            continue
-        where = f"{asc.name}, line {message.line}"
-        left, top, right, bottom = (_number(where, found[1], word) for word in (*found[2].split(), *[""] * 4)[:4])
-        upward = bottom < top
-        for axis, start, size, low, high in (
-            ("x", frame.left_px, frame.width_px, left, right),
-            ("y", frame.near_px, frame.height_px, min(top, bottom), max(top, bottom)),
-        ):
-            if start < low or start + size > high + LAST_PIXEL:
-                raise InputError(
-                    f"{where}: {axis} goes from {low:g} to {high:g} px on the display ({found[1]}), but the frame "
-                    f"reaches from {start:g} to {start + size:g} px; give the picture's place on this display."
-                )
-    if (frame.origin == "bottom") != upward:
-        raise InputError(
-            f"{where}: y grows {'upward' if upward else 'downward'} on the display, but the frame has origin = "
-            f"{frame.origin!r}; say {'bottom' if upward else 'top'!r}, and measure near_px from there."
-        )
-
-
 # --- trials ----------------------------------------------------------------------------------------------------------
 
 
-def _scopes(asc: _Asc) -> list[tuple[int, int]]:
+def _scopes(asc: Asc) -> list[tuple[int, int]]:
     """First line, and line behind the last, of the messages that speak of each recording."""
     found = [(message.line, match[1]) for message in asc.messages if (match := _LIMIT.match(message.text))]
     limits = [line if word == "TRIALID" else line + 1 for line, word in found]
@@ -352,7 +199,7 @@ def _scopes(asc: _Asc) -> list[tuple[int, int]]:
     return scopes
 
 
-def _said(asc: _Asc, name: str, pattern: re.Pattern | None) -> list[Any]:
+def _said(asc: Asc, name: str, pattern: re.Pattern | None) -> list[Any]:
     """What matching messages say of each recording (a name, or the time of an onset or offset), None if nothing."""
     scopes = _scopes(asc)
     said: list[Any] = [None] * len(scopes)
@@ -385,12 +232,12 @@ def _said(asc: _Asc, name: str, pattern: re.Pattern | None) -> list[Any]:
     return said
 
 
-def _trials(file: Path, asc: _Asc, asked: _Asked, observer: str, recorded: int) -> _Trials:
+def _trials(file: Path, asc: Asc, asked: _Asked, observer: str, recorded: int) -> _Trials:
     """The fixations that were made on a picture; `recorded` recordings of the observer came before."""
     for part in asc.recordings:
         if not part.ended and asked.without_end == "error":
             raise InputError(
-                f"{asc.name}, line {part.first}: the recording has no END, the file may be cut off; {_ANEW}, or read "
+                f"{asc.name}, line {part.first}: the recording has no END, the file may be cut off; {ANEW}, or read "
                 'what there is with without_end="keep".'
             )
     fixations = _of_eye(asc, asked.eye)
@@ -427,7 +274,7 @@ def _trials(file: Path, asc: _Asc, asked: _Asked, observer: str, recorded: int) 
     return _Trials(file, table, len(fixations), left_out, lost)
 
 
-def _of_eye(asc: _Asc, eye: str | None) -> pd.DataFrame:
+def _of_eye(asc: Asc, eye: str | None) -> pd.DataFrame:
     """The fixations of one eye, in order."""
     count = Counter(str(it["eye"]) for it in asc.fixations)
     if eye is None and len(count) > 1:
@@ -444,12 +291,12 @@ def _of_eye(asc: _Asc, eye: str | None) -> pd.DataFrame:
     for row in np.flatnonzero(fixations["start_ms"].to_numpy() < before_ms):
         raise InputError(
             f"{asc.name}, line {fixations['line'][row]}: the fixation starts before the last one ends "
-            f"({before_ms[row]:.12g} ms); lines are out of order: {_ANEW}."
+            f"({before_ms[row]:.12g} ms); lines are out of order: {ANEW}."
         )
     return fixations
 
 
-def _shown(asc: _Asc, asked: _Asked, said: Mapping[str, list[Any]]) -> np.ndarray:
+def _shown(asc: Asc, asked: _Asked, said: Mapping[str, list[Any]]) -> np.ndarray:
     """Whether a picture was shown in each recording; those of which too little is known are refused."""
     if not any(said["picture"]):
         texts = [it.text for it in asc.messages]

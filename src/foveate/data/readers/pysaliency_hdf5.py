@@ -1,4 +1,4 @@
-"""Scan paths in the HDF5 files of pysaliency: read, and written so that pysaliency reads them.
+"""Scan paths from the HDF5 files of pysaliency; `pysaliency_writing.py` writes such files.
 
 Positions there are pixels of the picture itself from its top left corner, pixel j covering [j, j + 1); times are
 seconds; the pictures are in another file and known by their index n, the stimulus. Read are `Scanpaths` 1.0,
@@ -13,7 +13,6 @@ import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,8 @@ VERSIONS = {
 # Attributes of a path that name it; the others become columns.
 NAMING = ("subject", "subject_name", "stimulus_name", "trial")
 
-# Names that a fixation of pysaliency has already, or that are written here: a column would take their place.
-TAKEN = {"x", "y", "t", "n", "x_int", "y_int", "lengths", "length", "subjects", "scanpaths", "scanpath_index"}
-TAKEN |= {"scanpath_history_length", "copy", "filter", "durations", "duration", "fixation_number", *NAMING}
-
 # No compression makes numbers take less than this share of their room: a file that claims more is damaged.
 MOST_PER_BYTE = 1100
-
-# Sizes in degrees that come from the same pixels may differ by rounding.
-SAME_SIZE = 1e-9
 
 
 def read_pysaliency(
@@ -70,7 +62,7 @@ def read_pysaliency(
     (None: there is none), `forced` one that flags forced fixations with 1 or true. Every other attribute becomes a
     column, that of a path the same for all of its fixations. `outside`, `missing` and `shortest` as in `read_table`.
     """
-    _check_frame(frame)
+    check_frame(frame)
     file = Path(file)
     if not file.is_file():
         raise InputError(f"{file}: there is no such file; check the name and the folder.")
@@ -117,58 +109,8 @@ def read_pysaliency(
     return paths, replace(report, lost_paths=(*report.lost_paths, *empty), renamed={**renamed, **report.renamed})
 
 
-def write_pysaliency(
-    paths: ScanPaths,
-    file: str | Path,
-    frame: PixelFrame,
-    *,
-    pictures: Sequence[Any],
-    kind: str = "Scanpaths",
-    columns: Collection[str] | None = None,
-    at_edge: str = "error",
-) -> None:
-    """Write scan paths for pysaliency: `kind` 'Scanpaths', 'ScanpathFixations' or 'FixationTrains' (for its release).
-
-    `frame` gives the pictures' size in pixels and must fit the paths' extent. `pictures` names pysaliency's stimuli in
-    their order: its place there is a picture's index. Distances from the left and the upper edge that are read back
-    differ by two roundings (2.3e-16 of their size) at most, or three (3.4e-16) where y was measured from the bottom,
-    durations not at all. `columns` are the extra columns to write (None: all): numbers, or text that is the same along
-    each path. A column `ts` holds onsets in seconds; without one, times are the fixations' places in their path, 0, 1,
-    2, as in pysaliency's own data without times. A fixation exactly on the right or the lower edge, which is no
-    pixel's, is an 'error', or put just inside with at_edge='move'.
-    """
-    if kind not in ("Scanpaths", "ScanpathFixations", "FixationTrains"):
-        raise InputError(f"kind = {kind!r}: say 'Scanpaths', 'ScanpathFixations' or 'FixationTrains'.")
-    _check_frame(frame)
-    y_px, x_px = _pixels(paths, frame, at_edge)
-    stimulus = _indices(paths, pictures)
-    by_path, by_fixation = _attributes(paths, stimulus, list(paths.columns) if columns is None else list(columns))
-    mapping = {"durations": "duration"} if paths.duration_s is not None else {}
-    buffer = BytesIO()
-    with h5py.File(buffer, "w") as opened:
-        group: h5py.Group = opened
-        if kind == "ScanpathFixations":
-            _write_notes(opened, type=kind, version="1.0")
-            group = opened.create_group("scanpaths")
-        if kind == "FixationTrains":
-            _write_notes(group, type=kind, version="1.2", __attributes__=[], scanpath_attribute_mapping=mapping)
-            arrays = {"train_xs": x_px, "train_ys": y_px, "train_ts": by_fixation.pop("ts"), "train_ns": stimulus}
-            _write_arrays(group, arrays | {"train_subjects": by_path.pop("subject")})
-        else:
-            _write_notes(group, type="Scanpaths", version="1.0", attribute_mapping=mapping)
-            _write_arrays(group, {"xs": x_px, "ys": y_px, "n": stimulus, "length": paths.length})
-        of_fixations = "scanpath_fixation_attributes" if kind == "FixationTrains" else "fixation_attributes"
-        for name, attributes in (("scanpath_attributes", by_path), (of_fixations, by_fixation)):
-            part = group.create_group(name)
-            _write_arrays(part, attributes)
-            _write_notes(part, __attributes__=sorted(attributes))
-    try:
-        Path(file).write_bytes(buffer.getvalue())
-    except OSError as error:
-        raise InputError(f"{file} cannot be written ({error.strerror}); give another place.") from error
-
-
-def _check_frame(frame: PixelFrame) -> None:
+def check_frame(frame: PixelFrame) -> None:
+    """Refuse a frame that is not the picture itself, from its top left corner."""
     if frame.origin != "top" or frame.left_px != 0 or frame.near_px != 0:
         raise InputError(
             "positions in pysaliency are pixels of the picture from its top left corner; give frame=PixelFrame("
@@ -398,106 +340,3 @@ def _wanted(name: str, picture: np.ndarray, only: Collection[Any] | None) -> np.
     if unknown:
         raise InputError(f"{name}: no path on picture {some_of(unknown)}; there are {some_of(sorted(names), 10)}.")
     return np.isin(picture, np.array(list(only), dtype=picture.dtype))
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
-
-
-def _pixels(paths: ScanPaths, frame: PixelFrame, at_edge: str) -> tuple[np.ndarray, np.ndarray]:
-    """(y, x) of every fixation in pixels from the top left corner, NaN in the padding."""
-    if at_edge not in ("error", "move"):
-        raise InputError(f"at_edge = {at_edge!r}: say 'error' or 'move'.")
-    extent, given = paths.extent, frame.extent
-    sizes = (extent.height_deg, extent.width_deg)
-    if not np.allclose(sizes, (given.height_deg, given.width_deg), rtol=SAME_SIZE, atol=0):
-        raise InputError(
-            f"the paths lie in {extent.width_deg:g} x {extent.height_deg:g} deg, but the frame is {given.width_deg:g} "
-            f"x {given.height_deg:g} deg; give its pixels and px_per_degree so that they fit."
-        )
-    from_top_deg = paths.y_deg if extent.origin == "top" else extent.height_deg - paths.y_deg
-    position = frame.to_pixels(from_top_deg, paths.x_deg)
-    inside = []
-    for axis, values, size in zip("yx", position, (frame.height_px, frame.width_px), strict=True):
-        beyond = paths.real & (values >= size)
-        if beyond.any() and at_edge == "error":
-            raise InputError(
-                f"{paths.name_of(*np.argwhere(beyond)[0])}: {axis} lies exactly on the edge of the picture, which is "
-                f"no pixel's in pysaliency; put {beyond.sum():,} of {paths.fixations:,} fixations just inside with "
-                "at_edge='move'."
-            )
-        inside.append(np.where(beyond, np.nextafter(size, 0), values))
-    return inside[0], inside[1]
-
-
-def _indices(paths: ScanPaths, pictures: Sequence[Any]) -> np.ndarray:
-    place = {picture: index for index, picture in enumerate(pictures)}
-    if len(place) < len(pictures):
-        raise InputError("pictures names a stimulus twice; give each its own name.")
-    unknown = [picture for picture in paths.pictures if picture not in place]
-    if unknown:
-        raise InputError(
-            f"picture {some_of(unknown)} not among pictures; name all of pysaliency's stimuli, in their order."
-        )
-    return np.array([place[picture] for picture in paths.picture.tolist()], dtype=np.int64)
-
-
-def _attributes(
-    paths: ScanPaths, stimulus: np.ndarray, columns: list[str]
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Attributes of the paths, and of their fixations."""
-    by_path: dict[str, np.ndarray] = {"subject": paths.observer}
-    if paths.observer.dtype.kind not in "iu" or (paths.observer < 0).any():
-        by_path = {"subject": np.unique(paths.observer, return_inverse=True)[1], "subject_name": paths.observer}
-    keys = pd.DataFrame({"observer": paths.observer, "picture": paths.picture})
-    running = keys.groupby(["observer", "picture"]).cumcount() + 1
-    for name, values, known in (("stimulus_name", paths.picture, stimulus), ("trial", paths.trial, running)):
-        if values.tolist() != known.tolist():
-            by_path[name] = values
-    places = np.broadcast_to(np.arange(paths.x_deg.shape[1]), paths.x_deg.shape)
-    by_fixation: dict[str, np.ndarray] = {"ts": np.where(paths.real, places, np.nan)}
-    if (paths.fixation != places + 1)[paths.real].any():
-        by_fixation["fixation_number"] = paths.fixation
-    if paths.duration_s is not None:
-        by_fixation["durations"] = paths.duration_s
-    for name in columns:
-        if name not in paths.columns:
-            raise InputError(f"column {name!r} is not in the paths; they have {some_of(list(paths.columns), 12)}.")
-        values = paths.columns[name]
-        if name in TAKEN or name.endswith("_hist") or name in ("", ".") or "/" in name:
-            raise InputError(
-                f"column {name!r} has a name that pysaliency needs; rename it, or leave it out: columns=[]."
-            )
-        if values.dtype.kind in "iufb":
-            by_fixation[name] = values
-        elif name != "ts" and (texts := _one_text_a_path(paths, values)) is not None:
-            by_path[name] = texts
-        else:
-            raise InputError(
-                f"column {name!r} is neither numbers nor text that is the same along each path, and pysaliency holds "
-                "no other; leave it out: columns=[...]."
-            )
-    return by_path, by_fixation
-
-
-def _one_text_a_path(paths: ScanPaths, values: np.ndarray) -> np.ndarray | None:
-    """The text of each path, or None where it is not the same along all of a path, or no text."""
-    rows = [row[:length].tolist() for row, length in zip(values, paths.length, strict=True)]
-    same = all(isinstance(item, str) and item == row[0] for row in rows for item in row)
-    return np.array([row[0] for row in rows], dtype=object) if same else None
-
-
-def _write_notes(group: h5py.Group, **notes: Any) -> None:
-    for name, value in notes.items():
-        group.attrs[name] = np.bytes_(value if isinstance(value, str) else json.dumps(value))
-
-
-def _write_arrays(group: h5py.Group, arrays: Mapping[str, np.ndarray]) -> None:
-    for name, values in arrays.items():
-        text = values.dtype.kind in "OU"
-        try:
-            group.create_dataset(name, data=values.astype(object) if text else values, dtype=_TEXT if text else None)
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{name!r} cannot be written to HDF5 ({error}); change it, or leave it out.") from error
-
-
-_TEXT = h5py.string_dtype()
