@@ -23,12 +23,13 @@ MIDDLE = Grid(40, 52, Extent(25.0, 19.0))
 
 
 @cache
-def steps_on(grid: Grid, tabulated: bool) -> dict[str, Steps]:
+def steps_on(grid: Grid, way: str) -> dict[str, Steps]:
     """By map: each alone, so that the fast way is not given up on all because it fails on one."""
     data = dataset_on(grid)
     longest = int(data.paths.length.max()) - 2
     steps = {name: Steps.of(data.select(pictures=[name]), steps=longest) for name in data.paths.pictures}
-    return {name: some.tabulated() if tabulated else some for name, some in steps.items()}
+    prepared = {"cells": lambda some: some, "table": Steps.tabulated, "batches": Steps.in_batches}[way]
+    return {name: prepared(some) for name, some in steps.items()}
 
 
 @eqx.filter_jit
@@ -57,20 +58,21 @@ def random_sets(row: Row, count: int) -> list[dict[str, np.ndarray]]:
 
 
 @pytest.mark.parametrize(
-    ("grid", "tabulated"),
+    ("grid", "way"),
     [
-        pytest.param(GRID, False, id="small-cells"),
-        pytest.param(MIDDLE, True, id="middle-table"),
-        pytest.param(GRID, True, id="small-table", marks=pytest.mark.slow),
-        pytest.param(MIDDLE, False, id="middle-cells", marks=pytest.mark.slow),
+        pytest.param(GRID, "cells", id="small-cells"),
+        pytest.param(MIDDLE, "table", id="middle-table"),
+        pytest.param(GRID, "batches", id="small-batches"),
+        pytest.param(GRID, "table", id="small-table", marks=pytest.mark.slow),
+        pytest.param(MIDDLE, "cells", id="middle-cells", marks=pytest.mark.slow),
     ],
 )
 @every_policy
-def test_fast_normaliser_is_the_plain_sum_also_in_its_derivative(row: Row, grid: Grid, tabulated: bool):
+def test_fast_normaliser_is_the_plain_sum_also_in_its_derivative(row: Row, grid: Grid, way: str):
     extreme = parameter_sets(row.model())
     sets = [one_set(extreme, index) for index in range(len(next(iter(extreme.values()), [()])))]
     for values in [*sets, *random_sets(row, 60)]:
-        for name, steps in steps_on(grid, tabulated).items():
+        for name, steps in steps_on(grid, way).items():
             with jax.enable_x64(True):
                 found = log_probabilities(row.make(), values, steps)
             (fast, fast_gradient), (plain, plain_gradient) = jax.tree.map(np.asarray, found)

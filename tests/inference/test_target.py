@@ -1,5 +1,6 @@
 """The target's thinned parts, and the places that climbs start from."""
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -11,6 +12,7 @@ from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.example import example_data
+from foveate.inference.climb import value_and_gradient
 from foveate.inference.starts import dispersed_starts
 from foveate.inference.target import Target, evaluate, log_densities
 from foveate.model.catalogue import named_model
@@ -78,3 +80,25 @@ def test_larger_cells_are_those_that_fit_the_grid():
     assert sides(8, 6) == [(2, 3), (4, 3), (2, 6), (4, 6), (8, 3)]
     assert sides(8, 7) == [(2, 7), (4, 7)]
     assert sides(9, 7) is None
+
+
+def test_a_target_for_batches_is_the_same_density_with_the_same_gradient():
+    target = Target.of(named_model("full"), example_data().data.select(observers=["ann"]))
+    batched = Target(target.model, target.steps.in_batches())
+    assert batched.steps.batched
+    assert batched.coarsened().steps is batched.steps
+    vectors = dispersed_starts(target, jax.random.key(1), 40)  # more than a small group
+    one, other = (log_densities(it, vectors) for it in (target, batched))
+    possible = np.isfinite(one)
+    assert possible.sum() > 10
+    np.testing.assert_allclose(other[possible], one[possible], rtol=1e-10)
+    with jax.enable_x64(True):
+        slopes = [np.asarray(value_and_gradient(it.thinned(1), vectors[possible][0])[1]) for it in (target, batched)]
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-7, atol=1e-7)
+
+
+def test_maps_with_empty_cells_keep_the_way_that_can_underflow():
+    steps = Steps.of(example_data().data.select(observers=["ann"]))
+    empty = np.array(steps.saliency)
+    empty[0, 0, 0] = 0
+    assert not replace(steps, saliency=empty).in_batches().batched

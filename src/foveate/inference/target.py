@@ -23,8 +23,8 @@ from foveate.model.packing import packed
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
 
-# Vectors that are evaluated in one call of a compiled function.
-GROUP = 32
+# Vectors that are evaluated in one call of a compiled function; side by side on a GPU, more where there are more.
+GROUP, SIDE_BY_SIDE = 32, 512
 
 # A thinned target keeps every so manieth row of steps, but not fewer rows than this.
 THINNING, FEWEST_ROWS = 4, 8
@@ -40,7 +40,10 @@ class Target(eqx.Module):
     @classmethod
     def of(cls, model: Model, data: Dataset) -> "Target":
         """The target of one observer's data (or of a data set taken as one observer's), ready for many evaluations."""
-        steps = packed(Steps.of(data, memory=model.memory, short="skip")).tabulated()
+        steps = packed(Steps.of(data, memory=model.memory, short="skip"))
+        if jax.default_backend() != "cpu":
+            steps = steps.in_batches()
+        steps = steps if steps.batched else steps.tabulated()
         check_model_and_steps(model, steps)
         if steps.count < len(model.labels):
             raise InputError(
@@ -55,7 +58,6 @@ class Target(eqx.Module):
         """How many numbers a vector has."""
         return len(self.model.labels)
 
-    @double_precision
     def thinned(self, part: int) -> "Target":
         """A target much like this one that is cheaper by up to `THINNING` times: some of the steps stand for all.
 
@@ -63,11 +65,13 @@ class Target(eqx.Module):
         """
         every = min(THINNING, max(1, len(self.steps.real) // FEWEST_ROWS))
         some = self.steps.paths(slice(part % every, None, every))
-        return Target(self.model, some, self.times * jnp.sum(self.steps.real) / jnp.sum(some.real))
+        with jax.enable_x64(True):
+            times = self.times * jnp.sum(self.steps.real) / jnp.sum(some.real)
+            return jax.tree.map(jnp.asarray, Target(self.model, some, times))
 
     def coarsened(self) -> "Target":
         """A target much like this one that is cheaper, with larger cells and fewer digits: see `Steps.coarsened`."""
-        return Target(self.model, self.steps.coarsened(), self.times)
+        return self if self.steps.batched else Target(self.model, self.steps.coarsened(), self.times)
 
     # For use inside compiled functions:
 
@@ -87,7 +91,8 @@ class Target(eqx.Module):
 
 @eqx.filter_jit
 def _group(function: Callable[[Target, Array], Array], target: Target, vectors: Float[Array, "set number"]) -> Array:
-    return jax.lax.map(partial(function, target), vectors)
+    together = jax.vmap if target.steps.batched else partial(partial, jax.lax.map)
+    return together(partial(function, target))(vectors)
 
 
 @double_precision
@@ -103,8 +108,9 @@ def evaluate(
     `function` must be one that is defined once (a method of `Target`, say): it is part of what is compiled.
     """
     count = len(vectors)
-    whole = np.concatenate([vectors, vectors[-1:].repeat(-count % GROUP, axis=0)])
-    groups = [whole[first : first + GROUP] for first in range(0, count, GROUP)]
+    size = SIDE_BY_SIDE if target.steps.batched and count > GROUP else GROUP
+    whole = np.concatenate([vectors, vectors[-1:].repeat(-count % size, axis=0)])
+    groups = [whole[first : first + size] for first in range(0, count, size)]
     call = double_precision(lambda group: np.asarray(_group(function, target, group)))
     if threads == 1 or len(groups) == 1:
         found = [call(group) for group in groups]

@@ -18,6 +18,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
+from foveate.model.at_once import log_salient_sum
 from foveate.model.history import Array, History
 from foveate.model.kernels import CANCELLATION, log_nearest, peak
 from foveate.model.model import Model, mix
@@ -189,6 +190,8 @@ def _(policy: Local, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
 
 @log_normaliser.register
 def _(policy: Global, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
+    if scene.batched:
+        return log_salient_sum(scene, policy.xi)
     total = differentiable_salient_value(scene, policy.xi)
     least = CANCELLATION * peak(steps.grid, policy.xi)
     # Far from everything salient the sum loses its digits, and then underflows; the definition works on logs.

@@ -18,7 +18,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Bool, Float, Int
 
-from foveate.model import kernels
+from foveate.model import at_once, kernels
 from foveate.model.history import Array
 from foveate.model.kernels import CANCELLATION, Sum, peak, sum_from_moments, total
 from foveate.model.policies import REPELLED_WEIGHT, axis_gaussian
@@ -67,6 +67,9 @@ def _trusted(scene: Scene, difference: Array, wide: Array, narrow: Array, repell
 
 
 def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"]:
+    if scene.batched:
+        return at_once.repelled_value(scene, wide, narrow)
+
     def by_window() -> tuple[Array, Array]:
         attracting, repelling = salient_value(scene, wide), salient_value(scene, narrow)
         fast = attracting - repelling - _overlap(overlap_value, _difference_over, scene, wide, narrow)
@@ -81,6 +84,8 @@ def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"
 
 def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Array, "path step"]]:
     """Sums of both Gaussians over the cells that are not forbidden, and the saliency of those that are."""
+    if scene.batched:
+        return at_once.repelled_sums(scene, wide, narrow)
 
     def by_window() -> tuple[tuple[Sum, Sum, Array], Array]:
         attracting, repelling = salient_sum(scene, wide), salient_sum(scene, narrow)

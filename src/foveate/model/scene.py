@@ -28,6 +28,7 @@ class Scene(eqx.Module):
     table: Table | None
     grid: Grid = eqx.field(static=True)
     coarser: Sequence[Float[Array, "_ _ path step"]] | None = None  # see `Steps.coarsened`
+    batched: bool = eqx.field(static=True, default=False)  # see `Steps.in_batches`
 
     @property
     def saliency(self) -> Float[Array, "path row column"]:
@@ -103,19 +104,19 @@ def differentiable(
     """`value(scene, *variances)`, whose derivative is what `with_slopes` gives: (value, one slope per argument).
 
     Which panel, window or fallback serves depends on the variances, so a batch of them is taken one by one: under a
-    plain vmap every branch would be computed for every member. Second derivatives, and derivatives in the scene, go
-    through the sums over cells by automatic differentiation.
+    plain vmap every branch would be computed for every member. A scene for batches has no branches. Second
+    derivatives, and derivatives in the scene, go through the sums over cells by automatic differentiation.
     """
     one_value, one_slopes = _one_by_one(value), _one_by_one(with_slopes)
 
     @jax.custom_jvp
     def function(scene, *variances):
-        return one_value(scene, *variances)
+        return (value if scene.batched else one_value)(scene, *variances)
 
     def rule(primals, tangents):
         scene, *variances = primals
         if all(isinstance(leaf, SymbolicZero) for leaf in jax.tree.leaves(tangents[0])):
-            found, slopes = one_slopes(scene, *variances)
+            found, slopes = (with_slopes if scene.batched else one_slopes)(scene, *variances)
             changes = (_along(slope, tangent) for slope, tangent in zip(slopes, tangents[1:], strict=True))
             return found, sum(changes, jnp.zeros_like(found))
         whole, change = (_without_shortcuts(it) for it in (scene, _zeros(tangents[0])))

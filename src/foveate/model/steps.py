@@ -47,6 +47,7 @@ class Steps(eqx.Module):
     table: Table | None
     grid: Grid = eqx.field(static=True)
     coarser: Sequence[Float[Array, "_ _ path step"]] | None = None  # maps with larger cells: see `coarsened`
+    batched: bool = eqx.field(static=True, default=False)  # many parameter sets side by side: see `in_batches`
 
     @classmethod
     def of(
@@ -132,12 +133,21 @@ class Steps(eqx.Module):
             table=table,
             grid=self.grid,
             coarser=None if self.coarser is None else [it[:, :, some] for it in self.coarser],
+            batched=self.batched,
         )
 
     def scene(self) -> Scene:
         """The part that the sums over cells read."""
         gaze = jnp.asarray(self.history.position_deg)[:, :, 0, :]
-        return Scene(jnp.asarray(self.saliency), jnp.asarray(self.picture), gaze, self.table, self.grid, self.coarser)
+        return Scene(
+            jnp.asarray(self.saliency),
+            jnp.asarray(self.picture),
+            gaze,
+            self.table,
+            self.grid,
+            self.coarser,
+            self.batched,
+        )
 
     def tabulated(self) -> "Steps":
         """The same steps with a table of the sums over cells: worth its second where many evaluations are to come.
@@ -149,6 +159,15 @@ class Steps(eqx.Module):
         with jax.enable_x64(True):  # as JAX's arrays, so that no call has to copy them
             table = jax.tree.map(jnp.asarray, table)
         return replace(self, table=table)
+
+    def in_batches(self) -> "Steps":
+        """The same steps for a machine that works on thousands of numbers at once, such as a GPU: sums visit every
+        cell, for many parameter sets side by side, instead of looking for the shortest way for each set.
+
+        Steps with maps that have empty cells stay as they are: their sums may need the slow road.
+        """
+        empty = not np.all(np.asarray(self.saliency) > 0)
+        return self if empty else replace(self, table=None, coarser=None, batched=True)
 
     @double_precision
     def coarsened(self) -> "Steps":
