@@ -1,6 +1,9 @@
 """Climbs: from a start to a nearby top of the posterior density on the real line."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -8,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from foveate.inference.target import Target
+from foveate.inference.target import GROUP, Target
 from foveate.model.history import Array
 from foveate.precision import double_precision
 
@@ -33,6 +36,77 @@ def climb(target: Target, start: Float[np.ndarray, " number"], most: int) -> tup
         return -float(value), -np.asarray(slope)
 
     return climb_against(downhill, start, most)
+
+
+def climbs(target: Target, starts: Float[np.ndarray, "start number"], most: int) -> list[tuple[np.ndarray, float, int]]:
+    """`climb` from every start: one after another, or side by side where evaluations are cheaper in batches."""
+    if not target.steps.batched:
+        return [climb(target, start, most) for start in starts]
+    meeting = _Meeting(len(starts), -(-len(starts) // GROUP) * GROUP, partial(_values_and_gradients, target))
+
+    def one(start: np.ndarray) -> tuple[np.ndarray, float, int]:
+        try:
+            return climb_against(meeting.ask, start, most)
+        finally:
+            meeting.leave()
+
+    with ThreadPoolExecutor(len(starts)) as pool:
+        return list(pool.map(one, starts))
+
+
+@double_precision
+def _values_and_gradients(target: Target, vectors: np.ndarray) -> list[tuple[float, np.ndarray]]:
+    values, slopes = jax.tree.map(np.asarray, _side_by_side(target, vectors))
+    return [(-float(value), -slope) for value, slope in zip(values, slopes, strict=True)]
+
+
+@eqx.filter_jit
+def _side_by_side(target: Target, vectors: Float[Array, "set number"]) -> tuple[Array, Array]:
+    return jax.vmap(jax.value_and_grad(target.log_density))(vectors)
+
+
+class _Meeting:
+    """Questions of several threads, answered all at once: as soon as each thread that has not left has asked.
+
+    There are always `size` questions, so that what answers them is compiled once: the last one is repeated.
+    """
+
+    def __init__(self, threads: int, size: int, answer: Callable[[np.ndarray], list]):
+        self.present, self.size, self.answer = threads, size, answer
+        self.changed = threading.Condition()
+        self.asked: dict[int, np.ndarray] = {}
+        self.answered: dict[int, object] = {}
+
+    def ask(self, question: np.ndarray):
+        """The answer to a question, once all have asked; an error of the one who answers is everybody's."""
+        who = threading.get_ident()
+        with self.changed:
+            self.asked[who] = question
+            self._answer_if_all_have_asked()
+            self.changed.wait_for(lambda: who in self.answered)
+            answer = self.answered.pop(who)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def leave(self) -> None:
+        """The others need not wait any more."""
+        with self.changed:
+            self.present -= 1
+            self._answer_if_all_have_asked()
+
+    def _answer_if_all_have_asked(self) -> None:
+        if not self.asked or len(self.asked) < self.present:
+            return
+        questions = np.stack(list(self.asked.values()))
+        whole = np.concatenate([questions, questions[-1:].repeat(self.size - len(questions), axis=0)])
+        try:
+            answers = self.answer(whole)[: len(questions)]
+        except BaseException as error:
+            answers = [error] * len(questions)
+        self.answered |= dict(zip(self.asked, answers, strict=True))
+        self.asked = {}
+        self.changed.notify_all()
 
 
 def climb_against(

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from foveate.inference.climb import climb
+from foveate.inference.climb import climbs
 from foveate.inference.draws import generator
 from foveate.inference.mirror import mirror_of
 from foveate.inference.mixture import DEGREES_OF_FREEDOM, Mixture, seeded
@@ -195,12 +195,12 @@ def _climbed(target: Target, thinned: Target, key: PRNGKeyArray) -> tuple[Mixtur
     """Where to begin: a component at the end of every useful climb, each as wide as all ends together."""
     starts = dispersed_starts(target, key, CLIMBS)
     possible = np.isfinite(log_densities(target, starts))
-    climbs = [climb(thinned, start, CLIMB_ITERATIONS) for start in starts[possible | ~possible.any()]]
-    ends = np.stack([end for end, *_ in climbs])
+    climbed = climbs(thinned, starts[possible | ~possible.any()], CLIMB_ITERATIONS)
+    ends = np.stack([end for end, *_ in climbed])
     heights = log_densities(target, ends)
     ends = ends[heights >= heights.max() - ENDS_KEPT_NATS]
     low, high = np.quantile(ends, [0.25, 0.75], axis=0)  # a few ends far away shall not widen all
     spread = np.maximum((high - low) / 1.35, SMALLEST_START)
     scales = np.tile(np.diag(spread**2), (len(ends), 1, 1))
-    spent = len(starts) + len(climbs) + sum(evaluations for *_, evaluations in climbs)
+    spent = len(starts) + len(climbed) + sum(evaluations for *_, evaluations in climbed)
     return Mixture.of(np.ones(len(ends)), ends, scales, DEGREES_OF_FREEDOM), spent
