@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.commands.options import Cells, Data, Observers, Seed
+from foveate.commands.options import Cells, Data, Observers, Ordered, Seed
 from foveate.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def fit(
         str | None,
         typer.Option(help="released (the default), printed or none.", metavar="NAME", show_default=False),
     ] = None,
-    ordered: Annotated[bool, typer.Option("--ordered", help="Allow epsilon below xi only, on both axes.")] = False,
+    ordered: Ordered = False,
     sampler: Annotated[str, typer.Option(help="auto, importance, nuts, gibbs or smc.", metavar="NAME")] = "auto",
     cells: Cells = 64,
     seed: Seed = 1,

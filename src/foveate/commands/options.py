@@ -37,6 +37,7 @@ Potsdam35 = Annotated[
     ),
 ]
 Priors = Annotated[str, typer.Option(help="weak or published.", metavar="NAME")]
+Ordered = Annotated[bool, typer.Option("--ordered", help="Allow epsilon below xi only, on both axes.")]
 Compared = Annotated[str, typer.Option(help=f"Models, with commas: {', '.join(COMPARED)}; or all.")]
 Observers = Annotated[str, typer.Option(help="'all', or names with commas between; 1-6 is a range.", metavar="NAMES")]
 Predicting = Annotated[int, typer.Option(min=2, max=1000, help="Posterior draws that predict and simulate.")]

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.commands.compare import FITS, closing_words, run_study, study_job
-from foveate.commands.options import COMPARED, Compared, Observers, Potsdam35, Predicting, Results, Run, grouped
+from foveate.commands.options import (
+    COMPARED,
+    Compared,
+    Observers,
+    Ordered,
+    Potsdam35,
+    Predicting,
+    Results,
+    Run,
+    grouped,
+)
 from foveate.commands.outputs import Tell, chosen
 from foveate.commands.studies import PAGE, Job, fits_told, named_models, part_of, show, write_page, write_tables
 from foveate.errors import InputError
@@ -40,6 +50,7 @@ def reproduce(
     as_released: Annotated[
         bool, typer.Option("--as-released", help="Data and scores as in the released files, for the paper's Table 2.")
     ] = False,
+    ordered: Ordered = False,
     observers: Observers = "all",
     folds: Annotated[str, typer.Option(help="'all', or numbers from 1 to 5 with commas between.")] = "all",
     draws: Predicting = 50,
@@ -53,6 +64,7 @@ def reproduce(
     if as_released and maps != "published":
         raise InputError("--as-released --maps: the released files have their own maps; leave --maps out.")
     asked = {"data": data, "models": names, "maps": maps, "observers": observers, "folds": folds}
+    asked |= {"ordered": True} if ordered else {}
     if as_released:
         job = study_job(f"{MADE_BY} --as-released", out, asked)
         job = replace(job, files=(*job.files, f"{TABLE_2}.csv"))
@@ -68,7 +80,7 @@ def reproduce(
         from foveate.evaluate.folds import potsdam35_folds
         from foveate.experiments.recovery import recover_once
 
-        whole, dealt, fitted = read_potsdam35(data), potsdam35_folds(), named_models(names, "published")
+        whole, dealt, fitted = read_potsdam35(data), potsdam35_folds(), named_models(names, "published", ordered)
         each = each_with_maps(whole, chosen_observers(whole.paths, observers), maps)
         settings = {"chosen_folds": _numbers(folds, len(dealt)), "pool": whole.paths, "seed": run.seed}
         validation = CrossValidation.of(out, fitted, each, dealt, **settings)
@@ -91,7 +103,8 @@ def _as_released(job: Job, run: Run, draws: int) -> dict[str, Any]:
     released = read_released(job.asked["data"])
     who = chosen_observers(read_potsdam35(job.asked["data"]).paths, job.asked["observers"])
     which = _numbers(job.asked["folds"], len(released.folds))
-    fits = released_fits(job.out, released, named_models(job.asked["models"], "published"), who, which, run.seed)
+    models = named_models(job.asked["models"], "published", job.asked.get("ordered", False))
+    fits = released_fits(job.out, released, models, who, which, run.seed)
 
     def work(place: "Place", tell: Tell) -> dict[str, Any]:
         fits.fit(place, fits_told(part_of(tell, 0.0, FITS)))

@@ -67,11 +67,16 @@ def fits_told(tell: Tell, name: Callable[[Any], str] = lambda task: task.name) -
     return lambda task, posterior, done, total: tell(f"{done} of {total} fits; {name(task)}", done, total)
 
 
-def named_models(names: list[str], priors: str) -> dict[str, Any]:
-    """The models of these names, all with these priors; the baseline has none."""
+def named_models(names: list[str], priors: str, ordered: bool = False) -> dict[str, Any]:
+    """The models of these names, all with these priors; the baseline has none, and one policy has no order."""
     from foveate.model.catalogue import named_model
 
-    return {name: named_model(name, **({} if name == "saliency_baseline" else {"priors": priors})) for name in names}
+    def settings(name: str) -> dict[str, Any]:
+        if name == "saliency_baseline":
+            return {}
+        return {"priors": priors} | ({"ordered": True} if ordered and name != "local_saliency" else {})
+
+    return {name: named_model(name, **settings(name)) for name in names}
 
 
 def write_tables(out: Path, tables: "Mapping[str, pd.DataFrame]") -> list[str]:

@@ -78,12 +78,14 @@ def page(fits: FoldFits, table: pd.DataFrame, rows: pd.DataFrame, draws: int) ->
         lines.append([TITLES.get(str(name), str(name)), numbers[0], published[0], off[0], numbers[1], published[1],
                       off[1], numbers[2]])  # fmt: skip
     columns = ["model", "NSS", "paper", "difference", "AUC (Borji)", "paper", "difference", "AUC (all cells)"]
+    ordered = any(model.ordered for model in fits.models.values())
+    order = " restricted to epsilon below xi" if ordered else ""
     wrong = int(np.sum(~rows["converged"].to_numpy(dtype=bool)))
     words = [
         "# Table 2, as in the released files",
-        f"{len(fits.observers)} observers, {len(fits.folds)} folds, {draws} posterior draws, published priors, seed "
-        f"{fits.seed}. Maps and fixations are paired as in the released files, and scores are worked out as in the "
-        "released code: means over fixations, then pictures, draws, observers and folds. No code for the AUC was "
+        f"{len(fits.observers)} observers, {len(fits.folds)} folds, {draws} posterior draws, published priors{order}, "
+        f"seed {fits.seed}. Maps and fixations are paired as in the released files, and scores are worked out as in "
+        "the released code: means over fixations, then pictures, draws, observers and folds. No code for the AUC was "
         "released; the pooled one (Borji) is the paper's definition. Posteriors are this package's.",
         markdown(columns, lines),
     ]

@@ -52,10 +52,12 @@ def _what(study: Study) -> str:
     validation = study.validation
     steps = len(next(iter(study.held_out.values())).scores)
     count = len(validation.chosen_folds)
+    ordered = any(model.ordered for model in validation.models.values())
+    order = " The priors of models with two policies are restricted to epsilon below xi on both axes." * ordered
     return (
         f"{len(validation.data)} observers, {steps:,} held-out fixations (the third of a path and on) in {count} of "
         f"{len(validation.folds)} folds over pictures. Every model was fitted to each observer without the fold's "
-        f"pictures, and predicts with {study.draws} draws of its posterior. Seed {validation.seed}."
+        f"pictures, and predicts with {study.draws} draws of its posterior.{order} Seed {validation.seed}."
     )
 
 
