@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from foveate.commands.interruption import interruptible
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.errors import InputError, some_of
+from foveate.errors import InputError, counted, some_of
 
 MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")  # those that can be fitted
 PACKAGES = ("foveate", "jax", "blackjax", "numpy", "scipy")  # whose versions a result depends on
@@ -93,6 +93,18 @@ def refuse_version(out: Path, before: Mapping[str, Any], made_by: str) -> None:
             f"{out} holds results of '{made_by}' with foveate {theirs}, not {ours}: nothing was overwritten; give "
             "another folder."
         )
+
+
+def machine() -> str:
+    """What a result was computed on, in words."""
+    import platform
+
+    import jax
+
+    from foveate.threads import cores
+
+    device = jax.devices()[0].device_kind
+    return f"{platform.machine()} {platform.system()}, {counted(cores(), 'core')}, JAX on {device}"
 
 
 def versions() -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from foveate.commands.options import Run
-from foveate.commands.outputs import Tell, finite, own_folder, progress, resumable, versions, write_json
+from foveate.commands.outputs import Tell, finite, machine, own_folder, progress, resumable, versions, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ class Job:
         write_json(self.out / self.summary, claim | {"finished": False})
         with progress(f"{self.made_by}, seed {run.seed}; the results will be in {self.out}") as tell:
             about = work(place, tell)
-        summary = claim | {"finished": True, "versions": versions()} | about
+        summary = claim | {"finished": True, "versions": versions(), "machine": machine()} | about
         write_json(self.out / self.summary, summary)
         return finite(summary)
 
