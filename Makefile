@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test test-all test-lowest check bench clean
+.PHONY: help install demo test test-all test-lowest check bench docs clean
 
 help:
 	@echo "make install   create $(VENV) and install foveate in it"
 	@echo "make demo      run the main job on the built-in example data"
 	@echo "make test      lint, types and tests (a quarter of an hour on two cores)"
 	@echo "make test-all  the same with the slow statistical checks"
+	@echo "make test-pysaliency   the tests beside pysaliency, in an environment of their own"
+	@echo "make docs      the documentation as a site, in build/docs"
 	@echo "make bench     benchmarks (real data: FOVEATE_POTSDAM35=folder)"
 
 install: $(STAMP)
@@ -45,9 +47,26 @@ test-lowest:
 	$(VENV)-lowest/bin/python -m pip install --quiet --constraint $(VENV)-lowest/constraints.txt --editable '.[dev]'
 	$(VENV)-lowest/bin/python -m pytest -m "not slow"
 
+# In an environment of its own, since pysaliency brings torch along: tests/with_pysaliency/requirements.txt says why.
+.PHONY: test-pysaliency
+test-pysaliency:
+	$(PYTHON) -m venv $(VENV)-pysaliency
+	$(VENV)-pysaliency/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --requirement tests/with_pysaliency/requirements.txt --editable .
+	$(VENV)-pysaliency/bin/python -m pytest -q -o addopts= tests/with_pysaliency
+
 bench: install
 	$(BIN)/python benchmarks/likelihood.py
 	@test -z "$$FOVEATE_POTSDAM35" || $(BIN)/python benchmarks/sampling.py
+
+# A warning is an error: a link that leads nowhere, a page that no menu lists, a docstring that cannot be read.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "The site is in build/docs: open build/docs/index.html."
+
+$(VENV)/.installed-docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
 
 clean:
 	rm -rf $(VENV) demo build

@@ -1,6 +1,7 @@
 """What all tests share: shapes are checked while they run, and the real data are read once."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 # What is compiled once is not compiled again: by the other worker, by a program that a test starts, by the next run.
@@ -17,6 +18,9 @@ jaxtyping.install_import_hook("foveate", "checked_types.check")
 set_hypothesis_home_dir(".pytest_cache/hypothesis")  # beside pytest's own, which git ignores
 settings.register_profile("foveate", derandomize=True, deadline=None, max_examples=50, database=None)
 settings.load_profile("foveate")
+
+# foveate does not need pysaliency: `make test-pysaliency` runs what does, in an environment of its own.
+collect_ignore = [] if find_spec("pysaliency") else ["with_pysaliency"]
 
 
 def pytest_collection_modifyitems(items):

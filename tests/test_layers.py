@@ -18,7 +18,7 @@ LAYERS = [
     {"simulation"},
     {"execution"},
     {"example", "evaluate", "figures"},
-    {"experiments"},
+    {"experiments", "pysaliency"},
     {"report"},
     {"demo"},
     {"commands"},

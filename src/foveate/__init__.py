@@ -235,6 +235,8 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
+    if name == "pysaliency":  # a package of names that need another one: see there
+        return import_module("foveate.pysaliency")
     if name == "__version__":
         return import_module("importlib.metadata").version("foveate")
     raise AttributeError(f"module 'foveate' has no attribute {name!r}")

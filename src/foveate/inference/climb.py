@@ -18,6 +18,9 @@ from foveate.precision import double_precision
 # A climb stays within these on the real line (standard deviations from e^-9 to e^9 degrees): far outside any data.
 FURTHEST = 18.0
 
+# What is climbed, at a vector, as its negative with the gradient of that.
+Answer = tuple[float, np.ndarray]
+
 MOST_ITERATIONS = 15_000  # where nobody asks for fewer: no climb of ours takes nearly as many
 
 
@@ -55,7 +58,7 @@ def climbs(target: Target, starts: Float[np.ndarray, "start number"], most: int)
 
 
 @double_precision
-def _values_and_gradients(target: Target, vectors: np.ndarray) -> list[tuple[float, np.ndarray]]:
+def _values_and_gradients(target: Target, vectors: np.ndarray) -> list[Answer]:
     values, slopes = jax.tree.map(np.asarray, _side_by_side(target, vectors))
     return [(-float(value), -slope) for value, slope in zip(values, slopes, strict=True)]
 
@@ -71,13 +74,13 @@ class _Meeting:
     There are always `size` questions, so that what answers them is compiled once: the last one is repeated.
     """
 
-    def __init__(self, threads: int, size: int, answer: Callable[[np.ndarray], list]):
+    def __init__(self, threads: int, size: int, answer: Callable[[np.ndarray], list[Answer]]):
         self.present, self.size, self.answer = threads, size, answer
         self.changed = threading.Condition()
         self.asked: dict[int, np.ndarray] = {}
-        self.answered: dict[int, object] = {}
+        self.answered: dict[int, Answer | BaseException] = {}
 
-    def ask(self, question: np.ndarray):
+    def ask(self, question: np.ndarray) -> Answer:
         """The answer to a question, once all have asked; an error of the one who answers is everybody's."""
         who = threading.get_ident()
         with self.changed:
@@ -110,7 +113,7 @@ class _Meeting:
 
 
 def climb_against(
-    downhill: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    downhill: Callable[[np.ndarray], Answer],
     start: Float[np.ndarray, " number"],
     most: int = MOST_ITERATIONS,
 ) -> tuple[np.ndarray, float, int]:

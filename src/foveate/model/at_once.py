@@ -41,8 +41,8 @@ def repelled_sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, F
 
     def sums(gaussian: Array, variances: Array) -> Sum:
         left = allowed * gaussian
-        moments = (jnp.sum(it, axis=(-2, -1)) for it in (left, row * left, column * left))
-        return sum_from_moments(*moments, variances)
+        zeroth, by_row, by_column = (jnp.sum(it, axis=(-2, -1)) for it in (left, row * left, column * left))
+        return sum_from_moments(zeroth, by_row, by_column, variances)
 
     return sums(a, wide), sums(b, narrow), jnp.sum(saliency - allowed, axis=(-2, -1))
 
