@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,9 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import typer
+
+from foveate.cli import COMMANDS, app
 
 COMMAND = Path(sys.executable).parent / "foveate"
 SEED = 3
+PROGRAM = typer.main.get_command(app)
 
 
 def foveate(*arguments, **settings) -> subprocess.CompletedProcess:
@@ -30,12 +35,34 @@ def demo(tmp_path_factory) -> tuple[Path, subprocess.CompletedProcess]:
     return folder, foveate("demo", "--out", folder, "--seed", SEED, "--json")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["fit", "--help"], ["diagnose", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
 def test_help_ends_with_an_example(arguments):
-    command = arguments[0] if arguments[1:] else "demo"
     done = foveate(*arguments)
     assert done.returncode == 0
-    assert done.stdout.strip().splitlines()[-1].strip().startswith(f"Example: foveate {command} ")
+    assert done.stdout.strip().splitlines()[-1].strip().startswith("Example: foveate demo ")
+
+
+every_command = pytest.mark.parametrize("name", list(PROGRAM.commands))
+
+
+@every_command
+def test_help_of_every_command_ends_with_an_example_that_the_command_takes(name, capsys):
+    with pytest.raises(typer.Exit):
+        PROGRAM.commands[name].make_context(name, ["--help"])
+    _, example = " ".join(capsys.readouterr().out.split()).rsplit(" Example: ", 1)
+    program, command, *arguments = shlex.split(example)
+    assert (program, command) == ("foveate", name)
+    PROGRAM.commands[name].make_context(name, arguments)  # refuses options and values that do not exist
+
+
+@every_command
+def test_every_command_and_option_is_documented(name):
+    command = PROGRAM.commands[name]
+    (function,) = [function for _, function in COMMANDS if function.__name__ == name]
+    assert command.help
+    assert command.short_help
+    assert function.__doc__
+    assert [parameter.name for parameter in (*PROGRAM.params, *command.params) if not parameter.help] == []
 
 
 def test_help_imports_nothing_heavy():
