@@ -1,22 +1,11 @@
-"""Commands as a shell would call them, but in this process."""
-
-import sys
+"""What the tests of commands share."""
 
 import pytest
 
-from foveate import cli
+from called_commands import Call, caller
 
 
 @pytest.fixture
-def foveate_command(monkeypatch, capsys):
-    """`foveate` with these arguments: (exit code, standard output, standard error). Nothing compiled is kept."""
-    monkeypatch.setenv("FOVEATE_CACHE", "")
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["foveate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return call
+def foveate_command(monkeypatch, capsys) -> Call:
+    """`foveate` with these arguments: (exit code, standard output, standard error)."""
+    return caller(monkeypatch, capsys)

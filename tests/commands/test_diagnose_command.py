@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from foveate import Posterior, cli, named_model
+from foveate import Model, Posterior, cli, named_model
 from foveate.execution.run import Run
 from foveate.execution.store import FitStore
 from foveate.inference.diagnosis import diagnose
@@ -17,17 +17,20 @@ from foveate.inference.samples import Samples
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
-MODEL = named_model("full")
+MODEL, SMALL = named_model("full"), named_model("local_saliency")
 
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
+    return made(tmp_path / "fits", MODEL)
+
+
+def made(folder: Path, model: Model) -> Path:
     """Draws from nowhere: chains that agree, chains that do not, and a chain that never moved."""
-    run = Run(MODEL, "data", (1, 2, 3, 4), 5, "nuts", {}, "0")
-    store = FitStore(tmp_path / "fits", run)
+    store = FitStore(folder, Run(model, "data", (1, 2, 3, 4), 5, "nuts", {}, "0"))
     store.folder.mkdir()
-    good = np.random.default_rng(0).normal(size=(4, 500, 6))
-    for observer, real in ((1, good), (2, good + np.arange(4)[:, None, None]), (3, np.zeros((4, 500, 6)))):
+    good = np.random.default_rng(0).normal(size=(4, 500, len(model.labels)))
+    for observer, real in ((1, good), (2, good + np.arange(4)[:, None, None]), (3, np.zeros_like(good))):
         statistics = {"diverging": np.zeros((4, 500)), "acceptance_rate": np.full((4, 500), 0.8)}
         keep(store, observer, Samples(real, "nuts", {"chains": 4}, statistics, 100))
     return store.folder
@@ -35,7 +38,8 @@ def folder(tmp_path) -> Path:
 
 def keep(store: FitStore, observer: int, samples: Samples) -> None:
     key = np.asarray(jax.random.key_data(observer_key(store.run.key, observer))).ravel().tolist()
-    store.save(Posterior(MODEL, observer, samples, diagnose(MODEL.labels, samples), {"key": key, "seconds": 1.0}))
+    model = store.run.model
+    store.save(Posterior(model, observer, samples, diagnose(model.labels, samples), {"key": key, "seconds": 1.0}))
 
 
 def output(monkeypatch, capsys, *arguments: object) -> str:
@@ -97,8 +101,8 @@ def test_fits_in_which_smc_took_over_are_marked(tmp_path, monkeypatch, capsys):
     assert {fit["observer"]: fit["instead_of"] for fit in fits} == {1: None, 2: "importance", 3: "importance"}
 
 
-def test_figures_are_drawn_for_every_fit_also_for_a_chain_that_never_moved(folder, monkeypatch, capsys, tmp_path):
-    pictures = tmp_path / "pictures"
+def test_figures_are_drawn_for_every_fit_also_for_a_chain_that_never_moved(monkeypatch, capsys, tmp_path):
+    folder, pictures = made(tmp_path / "fits", SMALL), tmp_path / "pictures"  # few numbers: few panels to draw
     said = json.loads(output(monkeypatch, capsys, folder, "--json", "--figures", pictures))
     assert len(said["figures"]) == 3 * 4
     assert all(Path(file).stat().st_size > 1000 and Path(file).with_suffix(".svg").exists() for file in said["figures"])

@@ -21,7 +21,8 @@ from foveate.inference.smc import PARTICLES_PER_NUMBER, tempered
 
 COMMAND = Path(sys.executable).parent / "foveate"
 OBSERVERS = ["ann", "ben", "cleo"]
-ARGUMENTS = ["fit", "--data", "example", "--model", "local_saliency", "--observers", ",".join(OBSERVERS)]
+COARSE = ["--data", "example", "--cells", "16"]
+ARGUMENTS = ["fit", *COARSE, "--model", "local_saliency", "--observers", ",".join(OBSERVERS)]
 
 # A shell that runs the tests in the background has its children ignore Ctrl-C: a person's terminal does not.
 LISTEN = """
@@ -178,7 +179,7 @@ def test_the_fewest_particles_are_those_that_the_sampler_takes(unchecked_types):
 def test_folders_of_others_stay_as_they_are(mistake, undisturbed, tmp_path):
     folder, _ = undisturbed
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    said = mistake("fit", "--data", "example", "--model", "full", "--seed", 2, "--out", folder)
+    said = mistake("fit", *COARSE, "--model", "full", "--seed", 2, "--out", folder)
     assert "model 'local_saliency', not 'full'; seed 1, not 2: nothing was overwritten" in said
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
     (tmp_path / "notes.txt").write_text("mine")

@@ -1,12 +1,13 @@
-"""What the tests of reports share: small data, a folder of fits and one of a study, and the command."""
+"""What the tests of reports share: small data, a folder of fits and one of a study, the command, and a browser."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from browsing import started
 from made_folders import fit_folder, study_folder
 
-from foveate import Dataset, cli, example_data, named_model
+from called_commands import Call, caller
+from foveate import Dataset, example_data, named_model
 from foveate.data.grid import Grid
 
 CELLS, PICTURES, OBSERVERS = 16, ["beach", "bridge", "castle", "forest"], ["ann", "ben"]
@@ -33,16 +34,14 @@ def study(data, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def foveate_command(monkeypatch, capsys):
-    """`foveate` with these arguments: (exit code, standard output, standard error). Nothing compiled is kept."""
-    monkeypatch.setenv("FOVEATE_CACHE", "")
+def foveate_command(monkeypatch, capsys) -> Call:
+    """`foveate` with these arguments, and no real data: (exit code, standard output, standard error)."""
     monkeypatch.delenv("FOVEATE_POTSDAM35", raising=False)
+    return caller(monkeypatch, capsys)
 
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["foveate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
 
-    return call
+@pytest.fixture(scope="module")
+def browser(request):
+    """Chromium, open while the tests of one file run: its event loop is in the way of other files' own."""
+    with started(request.config) as found:
+        yield found

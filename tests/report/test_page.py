@@ -51,7 +51,7 @@ class Seen(HTMLParser):
 
 def test_sections_are_in_their_order(fits):
     text = page(payload(read_results(fits), None, why_no_data="nobody gave any."))
-    order = ["What was done", "Convergence", "Data", "Parameters", "Scan paths"]
+    order = ["Convergence", "What was done", "Data", "Parameters", "Scan paths"]
     assert re.findall(r"<h2>(.*?)</h2>", text) == order
     assert "1 of 2 fits NOT CONVERGED" in text
     assert "No scan paths are shown: nobody gave any." in text
@@ -174,7 +174,17 @@ def test_intervals_lie_on_the_scale_of_their_column():
     assert html_table(table([("a", "interval")], [[[np.nan, 0.0, 1.0]]])).count("–") == 1
 
 
-@pytest.mark.parametrize(("value", "words"), [(1234.5, "1,234"), (12.34, "12.3"), (-0.5, "−0.500"), (-0.0001, "0.000")])
+def test_rows_of_one_scale_share_it_and_show_what_was_observed():
+    rows = [[[1.0, 0.0, 2.0, 4.0]], [[3.0, 2.0, 4.0, 4.0]], [[150.0, 100.0, 200.0, 175.0]]]
+    text = html_table(table([("a", "interval")], rows, scales=["deg", "deg", "ms"]))
+    assert re.findall(r"--l:([\d.]+);--m:([\d.]+)", text) == [("0.0", "25.0"), ("50.0", "75.0"), ("0.0", "50.0")]
+    assert re.findall(r"--o:([\d.]+)", text) == ["100.0", "100.0", "75.0"]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(1234.5, "1,234"), (12.34, "12.3"), (-0.5, "−0.500"), (-0.0001, "0.000"), (-2.24e18, "−2.2×10¹⁸")],
+)
 def test_numbers_are_short(value, words):
     assert short(value) == words
 

@@ -6,16 +6,18 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from made_folders import fit_folder
 
-from foveate import InputError, Posterior, ScanPaths, named_model
+from foveate import InputError, Model, Posterior, ScanPaths, named_model
 from foveate.data.dataset import Dataset, each_observer
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.inference.pointwise import pointwise_log_likelihood, policy_probabilities
+from foveate.report.command_line import command_line
 from foveate.report.compact import embedded_maps, map_error, quantised, restored
 from foveate.report.folders import MOST_DRAWS, observers_data, read_results
 from foveate.report.page import embedded
-from foveate.report.payload import convergence, data_facts, opening, parameters
+from foveate.report.payload import convergence, data_facts, in_order, opening, parameters
 from foveate.report.study_tables import study_sections
 from foveate.report.viewer import Shown, model_payload, viewer, viewer_payload
 
@@ -56,6 +58,8 @@ def test_parameters_are_those_of_the_posteriors(fits):
     (model,) = parameters(read_results(fits))
     names = [column["name"] for column in model["table"]["columns"]]
     assert names == ["observer", "ε row (deg²)", "ε column (deg²)", "ξ row (deg²)", "ξ column (deg²)", "b", "s₀"]
+    marked = dict(zip((row[0] for row in model["table"]["rows"]), model["table"]["marked"], strict=True))
+    assert marked == {"ann": False, "ben": True}  # whose fit has not converged
     expected = Posterior.load(fits / "observer-ann.nc").numbers.reshape(-1, 6)
     row = next(row for row in model["table"]["rows"] if row[0] == "ann")
     for place, cell in enumerate(row[1:]):
@@ -67,9 +71,26 @@ def test_the_opening_says_what_was_done(fits, study):
     assert about["title"] == "Full, fitted to 2 observers"
     assert ["sampler", "nuts"] in about["settings"]
     assert about["versions"]["jax"] == "1.2.3"
+    fit_words = "foveate fit --data study.toml --model full --sampler nuts --cells 16 --seed 1 --out fits"
+    assert opening(read_results(fits), "study.toml")["command"] == fit_words
     command = opening(read_results(study))["command"]
     for word in ("foveate compare", "--models saliency_baseline,fixed_choice", "--cells 16", "--draws 5", "--seed 1"):
         assert word in command
+
+
+def test_the_command_of_a_fit_is_found_by_its_model(data, tmp_path):
+    model = named_model("local_choice", priors="published", repulsion="none", ordered=True)
+    folder = fit_folder(tmp_path / "fits", model, data.select(observers=["ann"]))
+    words = "--model local_choice --priors published --repulsion none --ordered --sampler nuts --cells 16 --seed 1"
+    assert command_line(read_results(folder)) == f"foveate fit {words} --out fits"
+    own = Model(model.policies, model.choice, model.priors, "mine")
+    mine = fit_folder(tmp_path / "mine", own, data.select(observers=["ann"]))
+    assert command_line(read_results(mine)) is None
+
+
+def test_numbers_come_before_text_and_by_their_size():
+    assert in_order(["10", "9", "a"]) == ["10", "9", "a"]
+    assert in_order({10, 9, 1}) == [1, 9, 10]
 
 
 def test_data_facts_count_fixations_and_steps(fits, data):
@@ -84,6 +105,8 @@ def test_a_studys_tables_are_those_of_its_files(study):
     found = {it["heading"]: it["table"] for it in study_sections(study)}
     assert list(found) == ["Ranking", "Differences between models", "Saccades"]
     assert found["Ranking"]["rows"][0] == [[1.0, "1"], "Fixed Choice", [1.25, 0.75, 1.75]]
+    assert found["Saccades"]["rows"][0][3] == [5.5, 4.5, 6.5, 5.0]  # with what was observed
+    assert found["Saccades"]["scales"] == ["mean_deg"]
     assert found["Differences between models"]["rows"] == [
         ["Fixed Choice − Saliency Baseline", [0.75, -0.5, 2.0], [2, "2 of 2"]]
     ]

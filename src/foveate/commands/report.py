@@ -55,7 +55,15 @@ def _work(folder: Path, source: str | None, out: Path, figures: bool) -> str:
         each, readings, why = _data(results, source)
         told = part_of(tell, READING, 1.0)
         said = readings.said if readings is not None else ()
-        found = payload(results, each, said=said, with_figures=figures, why_no_data=why, told=told)
+        found = payload(
+            results,
+            each,
+            source=source if each is not None else None,
+            said=said,
+            with_figures=figures,
+            why_no_data=why,
+            told=told,
+        )
         found = with_pictures(found, readings.pictures if readings is not None else {})
         text = page(found)
     try:

@@ -139,7 +139,9 @@ def best_shares(
     shares = rng.standard_gamma(winners.sum(axis=2) + SHARE_PRIOR)
     shares /= shares.sum(axis=1, keepdims=True)
     low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    columns = {"model": scores.models, "observers": observed, "share": observed / len(scores.observers)}
+    share = observed / len(scores.observers)
+    low, high = np.minimum(low, share), np.maximum(high, share)  # nobody and everybody lie in their intervals
+    columns = {"model": scores.models, "observers": observed, "share": share}
     by_observer = pd.DataFrame(winners.mean(axis=0).T, columns=list(scores.models))
     by_observer.insert(0, "observer", list(scores.observers))
     best_first = np.argsort(-observed, kind="stable")

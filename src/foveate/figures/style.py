@@ -114,6 +114,7 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     """The figure as `name`.svg and `name`.png in the folder, each whole or not at all."""
     kinds = {"svg": {"Date": None}, "png": {"Software": None}}  # with what would differ from day to day left out
     with journal_style():
+        figure.draw_without_rendering()  # the layout settles with the second drawing, and all files are to be alike
         return [
             write_whole(
                 Path(folder) / f"{name}.{kind}",

@@ -10,12 +10,12 @@ const foveateDrawing = (() => {
     [0, 1, 2].map((part) => weights.reduce((sum, it, index) => sum + it * colours[index][part], 0));
   const isLight = (colour) => 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2] > 120;
 
-  // A canvas as sharp as the screen, as wide as its place and so many times as high.
+  // A canvas as sharp as the screen, as wide as its place and so many times as high. Its height follows from its width
+  // in the page, too, so that it keeps its shape on paper, which is narrower.
   function prepared(canvas, ratio) {
     const width = canvas.clientWidth;
     const height = Math.round(width * ratio);
     const scale = window.devicePixelRatio || 1;
-    canvas.style.height = `${height}px`;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     const pen = canvas.getContext("2d");
@@ -40,8 +40,8 @@ const foveateDrawing = (() => {
     return small;
   }
 
-  // {grid, up, image, density, colour, path, colourOf}: the picture if there is one, the map if there is one, the path.
-  function panel(canvas, { grid, up, image, density, colour, path, colourOf }) {
+  // The picture if there is one, the map if there is one (`most` is the density of its full colour), the path.
+  function panel(canvas, { grid, up, image, density, most, colour, path, colourOf }) {
     const [pen, width, height] = prepared(canvas, grid.height_deg / grid.width_deg);
     const place = ([y, x]) => [
       (x / grid.width_deg) * width,
@@ -56,7 +56,6 @@ const foveateDrawing = (() => {
       pen.fillRect(0, 0, width, height);
     }
     if (density !== null) {
-      const most = density.reduce((a, b) => Math.max(a, b), 0);
       pen.imageSmoothingEnabled = true;
       pen.imageSmoothingQuality = "high";
       pen.drawImage(mapImage(density, most, colour, pictured ? 0.8 : 0.9, grid, up), 0, 0, width, height);

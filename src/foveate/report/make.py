@@ -26,17 +26,21 @@ def payload(
     results: Results,
     each: Mapping[Any, Dataset] | None,
     *,
+    source: str | None = None,
     said: tuple[str, ...] = (),
     with_figures: bool = True,
     why_no_data: str = "",
     told: Told = _silent,
 ) -> dict[str, Any]:
-    """Everything that is on the page; without data there is no viewer, and `why_no_data` says why."""
+    """Everything that is on the page; without data there is no viewer, and `why_no_data` says why.
+
+    `source` is what the data are called on the command line, and `said` what reading them said.
+    """
     data, notes = None, [f"No scan paths are shown: {why_no_data}"]
     if each is not None:
         data, notes = viewer(results, each, told)
     return {
-        "about": opening(results),
+        "about": opening(results, source),
         "convergence": convergence(results),
         "data": data_facts(results, each, said),
         "parameters": parameters(results),

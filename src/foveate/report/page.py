@@ -16,6 +16,8 @@ from foveate.report.payload import Table
 MARKER = "<!-- made by foveate report -->"
 HEAD_BYTES = 200  # of a file, among which the marker stands
 LOGARITHMIC = 50  # a column of positive numbers that span more than this factor is drawn on a logarithmic scale
+LARGE = 1_000_000  # from here on numbers are written with a power of ten
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 OPEN_ROWS = 60  # a longer table of parameters is folded up
 
 
@@ -74,8 +76,8 @@ def check_own(out: Path) -> None:
 def _sections(payload: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """(id, title, HTML) of every section, in the order of the page."""
     found = [
-        ("done", "What was done", _done(payload["about"])),
         ("convergence", "Convergence", _convergence(payload["convergence"])),
+        ("done", "What was done", _done(payload["about"])),
         ("data", "Data", facts(payload["data"]["facts"]) + "".join(_words(it) for it in payload["data"]["said"])),
         ("parameters", "Parameters", _parameters(payload["parameters"])),
     ]
@@ -105,7 +107,8 @@ def _opening(about: Mapping[str, Any], found: Mapping[str, Any]) -> str:
 
 
 def _done(about: Mapping[str, Any]) -> str:
-    command = f"<pre><code>{escape(about['command'])}</code></pre>" if about["command"] else ""
+    words = [f"<span>{escape(it)}</span>" for it in (about["command"] or "").replace(" --", "\n--").split("\n")]
+    command = f"<pre><code>{' '.join(words)}</code></pre>" if about["command"] else ""
     versions = ", ".join(f"{name} {it}" for name, it in about["versions"].items())
     return command + facts([*about["settings"], ["last result written", about["when"]], ["versions", versions]])
 
@@ -191,11 +194,15 @@ def html_table(shown: Table) -> str:
         f'<th class="{column["kind"]}" aria-sort="none"><button type="button">{escape(column["name"])}</button></th>'
         for column in shown["columns"]
     )
-    columns = [[row[index] for row in shown["rows"]] for index in range(len(kinds))]
-    ends = [_ends(cells) if kind == "interval" else None for kind, cells in zip(kinds, columns, strict=True)]
+    rows_of = {scale: [row for row, it in zip(shown["rows"], shown["scales"], strict=True) if it == scale]
+               for scale in dict.fromkeys(shown["scales"])}  # fmt: skip
+    ends = {
+        scale: [_ends([row[place] for row in rows]) if kind == "interval" else None for place, kind in enumerate(kinds)]
+        for scale, rows in rows_of.items()
+    }
     body = []
-    for row, marked in zip(shown["rows"], shown["marked"], strict=True):
-        cells = "".join(_cell(kind, cell, end) for kind, cell, end in zip(kinds, row, ends, strict=True))
+    for row, marked, scale in zip(shown["rows"], shown["marked"], shown["scales"], strict=True):
+        cells = "".join(_cell(kind, cell, end) for kind, cell, end in zip(kinds, row, ends[scale], strict=True))
         body.append(f'<tr class="wrong">{cells}</tr>' if marked else f"<tr>{cells}</tr>")
     return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
 
@@ -206,14 +213,15 @@ def _cell(kind: str, cell: Any, ends: tuple[float, float] | None) -> str:
     if kind == "number":
         value = "" if cell[0] is None else f' data-value="{cell[0]:.9g}"'
         return f'<td class="number"{value}>{escape(cell[1])}</td>'
-    middle, low, high = cell
+    middle, low, high, *observed = cell
     if ends is None or not all(map(_finite, cell)):
         return '<td class="interval">–</td>'
     bar = ";".join(f"--{name}:{_percent(it, ends):.1f}" for name, it in (("l", low), ("m", middle), ("h", high)))
     zero = f";--z:{_percent(0.0, ends):.1f}" if ends[0] < 0 < ends[1] else ""
+    beside = "".join(f'<i style="--o:{_percent(it, ends):.1f}"></i>' for it in observed)
     return (
         f'<td class="interval" data-value="{middle:.9g}">{short(middle)} <small>{short(low)} to {short(high)}</small>'
-        f'<span class="{"bar zero" if zero else "bar"}" style="{bar}{zero}"></span></td>'
+        f'<span class="{"bar zero" if zero else "bar"}" style="{bar}{zero}">{beside}</span></td>'
     )
 
 
@@ -222,7 +230,7 @@ def _finite(value: float) -> bool:
 
 
 def _ends(cells: Sequence[Sequence[float]]) -> tuple[float, float] | None:
-    """The scale of a column of intervals."""
+    """The scale of some intervals of a column."""
     held = [it for cell in cells if all(map(_finite, cell)) for it in cell]
     return (min(held), max(held)) if held else None
 
@@ -237,5 +245,8 @@ def _percent(value: float, ends: tuple[float, float]) -> float:
 def short(value: float) -> str:
     """A number with about three digits, and a true minus sign."""
     size = abs(value)
+    if size >= LARGE:
+        digits, power = f"{value:.1e}".split("e+")
+        return f"{digits}×10{power.lstrip('0').translate(RAISED)}".replace("-", "−")
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
     return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")

@@ -1,11 +1,11 @@
 """The numbers of a report, out of a folder's results: plain dictionaries, lists, text and numbers, nothing of HTML.
 
-A table is {"columns": [{"name", "kind"}], "rows": [[cell]], "marked": [bool]}. Kinds of cells: "text"; "number", a
-float or None with the text to show, [value, text]; "interval", [value, low, high].
+A table is {"columns": [{"name", "kind"}], "rows": [[cell]], "marked": [bool], "scales": [text]}; rows of one scale have
+their intervals drawn on a common one. Kinds of cells: "text"; "number", a float or None with the text to show, [value,
+text]; "interval", [value, low, high], or with a number to set beside it, [value, low, high, observed].
 """
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -17,6 +17,7 @@ from foveate.figures.labels import symbol, unit
 from foveate.model.catalogue import TITLES
 from foveate.model.description import describe
 from foveate.model.model import DRAWN_FROM_MAP
+from foveate.report.command_line import command_line
 from foveate.report.folders import Fit, Results
 
 Table = dict[str, Any]
@@ -36,17 +37,26 @@ def number(value: Any, digits: int = 3) -> list:
     return [found, (text if float(text.replace(",", "")) else text.lstrip("-")).replace("-", "−")]
 
 
-def table(columns: Sequence[tuple[str, str]], rows: list[list], marked: Sequence[bool] | None = None) -> Table:
+def table(
+    columns: Sequence[tuple[str, str]],
+    rows: list[list],
+    marked: Sequence[bool] | None = None,
+    scales: Sequence[str] | None = None,
+) -> Table:
     """A table, its columns given as (name, kind)."""
-    heads = [{"name": name, "kind": kind} for name, kind in columns]
-    return {"columns": heads, "rows": rows, "marked": [False] * len(rows) if marked is None else list(marked)}
+    return {
+        "columns": [{"name": name, "kind": kind} for name, kind in columns],
+        "rows": rows,
+        "marked": [False] * len(rows) if marked is None else list(marked),
+        "scales": [""] * len(rows) if scales is None else list(scales),
+    }
 
 
 # --- what was done ---------------------------------------------------------------------------------------------------
 
 
-def opening(results: Results) -> dict[str, Any]:
-    """Title, settings, seed, versions and date of a folder."""
+def opening(results: Results, source: str | None = None) -> dict[str, Any]:
+    """Title, command, settings, seed, versions and date of a folder; `source` are the data named for the page."""
     names = [title_of(name) for name in results.models]
     who = counted(len(results.observers) or int(results.said.get("observers", 0)), "observer")
     if results.is_study:
@@ -59,25 +69,12 @@ def opening(results: Results) -> dict[str, Any]:
         "title": title,
         "folder": results.folder.resolve().name,
         "made_by": results.made_by,
-        "command": _command(results),
+        "command": command_line(results, source),
         "settings": _settings(results),
         "seed": results.seed,
         "versions": _versions(results),
         "when": results.when.strftime("%Y-%m-%d %H:%M"),
     }
-
-
-def _command(results: Results) -> str | None:
-    """The command as one would type it again; a folder of fits does not know where its data came from."""
-    if not results.is_study:
-        return None
-    given = {**results.said.get("asked", {}), "draws": results.said.get("draws"), "seed": results.seed}
-    words = [results.made_by]
-    for name, value in given.items():
-        if value is not None:
-            text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            words.append(f"--{name.replace('_', '-')} {shlex.quote(text)}")
-    return " ".join([*words, f"--out {shlex.quote(results.folder.resolve().name)}"])
 
 
 def _settings(results: Results) -> list[list[str]]:
@@ -189,7 +186,8 @@ def data_facts(results: Results, each: Mapping[Any, Dataset] | None, said: Seque
         return {"facts": [*facts, ["cells of a map", f"{results.cells} × {results.cells}"]], "said": list(said)}
     paths = [own.paths for own in each.values()]
     lengths = np.concatenate([it.length for it in paths])
-    pictures = sorted({picture for it in paths for picture in it.pictures}, key=str)
+    steps = sum(int(it.scored(DRAWN_FROM_MAP).sum()) for it in paths)
+    pictures = in_order({picture for it in paths for picture in it.pictures})
     amplitude = np.concatenate([_amplitudes_deg(it) for it in paths])
     grid, middle = next(iter(each.values())).maps.grid, np.median(lengths)
     whose = "the same for all" if shared_maps(each) else "each observer their own"
@@ -199,7 +197,7 @@ def data_facts(results: Results, each: Mapping[Any, Dataset] | None, said: Seque
         ["pictures", f"{len(pictures)}: {some_of(pictures, 40)}"],
         ["scan paths", f"{len(lengths):,}, of {lengths.min()} to {lengths.max()} fixations, median {middle:g}"],
         ["fixations", f"{lengths.sum():,}"],
-        ["scored steps", f"{np.maximum(lengths - DRAWN_FROM_MAP, 0).sum():,} (the third fixation of a path and on)"],
+        ["scored steps", f"{steps:,} (the third fixation of a path and on)"],
         ["saccade amplitude", f"median {np.median(amplitude):.1f} deg, 95 % below {long_deg:.1f} deg"],
         ["picture", f"{grid.extent.width_deg:.4g} × {grid.extent.height_deg:.4g} deg"],
         ["maps", f"{grid.rows} × {grid.columns} cells, {whose}"],
@@ -208,6 +206,11 @@ def data_facts(results: Results, each: Mapping[Any, Dataset] | None, said: Seque
     if durations:
         facts.insert(5, ["fixation duration", f"median {1000 * np.median(np.concatenate(durations)):.0f} ms"])
     return {"facts": facts, "said": list(said)}
+
+
+def in_order(names: Iterable[Any]) -> list:
+    """Numbers by size, then text by its letters."""
+    return sorted(names, key=lambda it: (isinstance(it, str), it))
 
 
 def _amplitudes_deg(paths) -> np.ndarray:

@@ -38,10 +38,10 @@ def step_numbers(
     """For every fixation of the paths, one after another, (probability of each policy, surprise in bits).
 
     Averaged over the draws: the probabilities, and the density whose negative log2 the surprise is. The first two
-    fixations of a path, which no policy makes, are NaN.
+    fixations of a path and forced ones, which no policy makes, are NaN.
     """
     real = data.paths.real
-    scored = (np.arange(real.shape[1]) >= DRAWN_FROM_MAP) & real
+    scored = data.paths.scored(DRAWN_FROM_MAP)
     probability = np.full((*real.shape, len(model.policies)), np.nan)
     surprise = np.full(real.shape, np.nan)
     if scored.any():

@@ -134,19 +134,25 @@ def _saccades(folder: Path) -> dict[str, Any] | None:
     found = _read(folder, "saccades", {"model", "statistic", "observed", "simulated", "low", "high", "inside"})
     if found is None:
         return None
+    ordered = _rows(found.sort_values("statistic", kind="stable", key=lambda it: it.map(_place)))
     rows = [
         [
             STATISTICS.get(str(row["statistic"]), str(row["statistic"])),
             title_of(str(row["model"])),
             number(row["observed"]),
-            _interval(row, "simulated"),
+            [*_interval(row, "simulated"), float(row["observed"])],
             "inside" if row["inside"] else "outside",
         ]
-        for row in _rows(found.sort_values("statistic", kind="stable", key=lambda it: it.map(_place)))
+        for row in ordered
     ]
     heads = [("statistic", "text"), ("model", "text"), ("observed", "number"), ("simulated", "interval")]
-    words = "Of all saccades; the interval holds 95 % of the simulated data sets, one per posterior draw."
-    return _section("Saccades", words, table([*heads, ("observed value is", "text")], rows))
+    words = (
+        "Posterior predictive checks: of all saccades, observed and simulated. The interval holds 95 % of the "
+        "simulated data sets, one per posterior draw; the upright line is what was observed, on the scale of its "
+        "statistic."
+    )
+    scales = [str(row["statistic"]) for row in ordered]
+    return _section("Saccades", words, table([*heads, ("observed value is", "text")], rows, scales=scales))
 
 
 def _place(statistic: str) -> int:

@@ -70,6 +70,9 @@
     state.at = Math.min(Math.max(state.at, 1), path.length);
   }
 
+  // Whether the models say something of a fixation: not of the first two of a path, and not of forced ones.
+  const predicted = (index) => !Number.isNaN(shown.surprise[index]);
+
   const images = new Map();
   function imageOf(name) {
     if (!Object.hasOwn(data.images, name)) return null;
@@ -113,7 +116,6 @@
   function readout() {
     const index = state.at - 1;
     const { observed, model } = shown;
-    const scored = index >= D.DRAWN_FROM_MAP;
     const several = state.model.policies.length > 1;
     const items = [[`${state.at} of ${state.path.length}`, "fixation"]];
     if (index > 0) {
@@ -121,14 +123,15 @@
       items.push([`${Math.hypot(y, x).toFixed(1)} deg`, "saccade to it"]);
     }
     if (data.duration_ms) items.push([`${numbers(data.duration_ms, "Uint16Array")[state.path.begin + index]} ms`, "its duration"]);
-    if (scored) {
+    if (predicted(index)) {
       items.push([`${shown.surprise[index].toFixed(2)} bits`, "surprise"]);
       if (several)
         shown.probability(index).forEach((it, policy) => items.push([it.toFixed(2), `probability ${state.model.policies[policy].title}`]));
       const history = D.historyOf(data.grid, shown.saliency, observed.slice(0, index));
       const chosen = several ? D.choiceLogProbabilities(model.choice, history, data.grid) : null;
       if (chosen) items.push([Math.exp(chosen[0]).toFixed(2), `${state.model.policies[0].title}, before it was made`]);
-    } else items.push(["from the map", "the first two of a path"]);
+    } else if (index < D.DRAWN_FROM_MAP) items.push(["from the map", "the first two of a path"]);
+    else items.push(["forced", "nobody chose it: it is not predicted"]);
     element("readout").replaceChildren(
       ...items.map(([value, name]) => {
         const made = node("div");
@@ -140,7 +143,7 @@
 
   function legend(most) {
     const parts = state.model.policies.map((it) => [it.title, it.colour]);
-    const items = [...parts, ["drawn from the map", "#ffffff"]].map(([title, colour]) => {
+    const items = [...parts, ["by no policy", "#ffffff"]].map(([title, colour]) => {
       const made = node("span");
       const dot = node("i");
       dot.style.background = colour;
@@ -173,13 +176,14 @@
     const made = (index) => P.mixed(shown.probability(index), colours);
     const image = state.photo ? shown.image : null;
     const common = { grid: data.grid, up: data.up, image, colour: shade() };
-    const panel = (id, path, colourOf) => {
-      const density = densityBefore(path, state.at);
-      P.panel(element(id), { ...common, density, path: path.slice(0, state.at), colourOf });
-      return density === null ? null : density.reduce((a, b) => Math.max(a, b), 0);
-    };
-    const most = panel("observed", shown.observed, (index) => (index < D.DRAWN_FROM_MAP ? NEUTRAL : made(index)));
-    panel("simulated", shown.simulated, (index) => colours[shown.chosen[index]] || NEUTRAL);
+    const both = [
+      ["observed", shown.observed, (index) => (predicted(index) ? made(index) : NEUTRAL)],
+      ["simulated", shown.simulated, (index) => colours[shown.chosen[index]] || NEUTRAL],
+    ].map(([id, path, colourOf]) => ({ id, path, colourOf, density: densityBefore(path, state.at) }));
+    const largest = (density) => density.reduce((a, b) => Math.max(a, b), 0);
+    const most = both[0].density === null ? null : Math.max(...both.map((it) => largest(it.density)));
+    for (const { id, path, colourOf, density } of both)
+      P.panel(element(id), { ...common, density, most, path: path.slice(0, state.at), colourOf });
     P.timeline(element("timeline"), { surprise: shown.surprise, uniform: data.uniform_bits, colourOf: made, at: state.at });
     readout();
     legend(most);

@@ -24,7 +24,7 @@ from foveate.model.description import describe
 from foveate.model.model import Model
 from foveate.report.compact import EmbeddedMaps, embedded_maps, packed, position_step_deg
 from foveate.report.folders import ALL_PICTURES, Results
-from foveate.report.payload import title_of
+from foveate.report.payload import in_order, title_of
 from foveate.report.steps import step_numbers
 from foveate.simulation.simulate import simulate
 
@@ -117,7 +117,7 @@ def viewer_payload(
     extent, real = paths.extent, paths.real
     step = position_step_deg(extent.width_deg, extent.height_deg)
     observers = list(dict.fromkeys(paths.observer.tolist()))
-    pictures = sorted(set(paths.picture.tolist()), key=lambda it: (isinstance(it, str), it))
+    pictures = in_order(set(paths.picture.tolist()))
     who, what = ({it: place for place, it in enumerate(names)} for names in (observers, pictures))
     several = _several(paths)
     places = np.stack([paths.y_deg[real], paths.x_deg[real]], axis=-1)
