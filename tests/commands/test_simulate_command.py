@@ -2,11 +2,14 @@
 
 import json
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 
-from foveate import Extent, example_data, read_table
+from foveate import Dataset, Extent, Grid, ScanPaths, example_data, named_model, read_table
+from foveate.commands.simulate import _simulated
+from foveate.simulation.simulate import simulate as simulate_paths
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
@@ -16,14 +19,11 @@ DRAWS = 2
 @pytest.fixture(scope="module")
 def fits(tmp_path_factory):
     """Local Saliency fitted to two observers of the example on 16 x 16 cells."""
-    import jax
-
     from foveate.commands.reading import read
     from foveate.execution.run import Run
     from foveate.execution.store import FitStore
     from foveate.model.catalogue import named_model
 
-    assert jax  # imported first, as commands do
     data = read("example", 16).data
     store = FitStore.resume(tmp_path_factory.mktemp("fits") / "fits", Run.of(named_model("local_saliency"), data, 1))
     assert len(list(store.fit_each(data, ["ann", "ben"]))) == 2
@@ -99,3 +99,72 @@ def test_fits_of_other_data_are_refused(fits, tmp_path, foveate_command):
     code, _, err = foveate_command("simulate", fits, "--data", tmp_path / "moved.toml", "--out", tmp_path / "out")
     assert code == 2
     assert "is of other data or maps" in err
+
+
+class Fitted:
+    """A posterior whose draws are three models with values of their own."""
+
+    def __init__(self):
+        self.model = named_model("local_saliency")
+        self.asked = []
+
+    def models(self, draws, key):
+        self.asked.append((draws, np.asarray(jax.random.key_data(key)).tolist()))
+        return [named_model("local_saliency", xi=(5.0 * draw, 7.0 * draw)) for draw in range(1, draws + 1)]
+
+
+def simulated(fitted: Fitted, paths=None, seed: int = 1, observed_start: bool = False):
+    """What the command does with an observer's data: its table."""
+    data = example_data().data.select(observers=["ann"], pictures=["beach", "bridge"])
+    paths = data.paths if paths is None else paths
+    small = data.maps.select(paths.pictures).resample(Grid(8, 8, paths.extent))
+    data = Dataset(paths, small)
+    asked = {"seed": seed, "draws": 3, "observed_start": observed_start}
+    return _simulated({"ann": data}, {"ann": fitted}, asked, lambda *_: None)
+
+
+def test_every_draw_has_a_model_and_randomness_of_its_own(monkeypatch):
+    fitted, used = Fitted(), []
+
+    def spied(models, *arguments, **settings):
+        used.append(models["ann"].parameters["xi"])
+        return simulate_paths(models, *arguments, **settings)
+
+    monkeypatch.setattr("foveate.simulation.simulate.simulate", spied)
+    table = simulated(fitted)
+    np.testing.assert_array_equal(used, [[5.0, 7.0], [10.0, 14.0], [15.0, 21.0]])
+    assert [draws for draws, _ in fitted.asked] == [3]
+    # The first two fixations come from the map whatever the model is, and differ all the same.
+    starts = [part["x_deg"].to_numpy() for _, part in table[table["fixation"] <= 2].groupby("draw")]
+    assert not any(np.array_equal(starts[one], starts[other]) for one, other in ((0, 1), (1, 2), (0, 2)))
+    other = Fitted()
+    simulated(other, seed=2)
+    assert other.asked[0][1] != fitted.asked[0][1]
+
+
+def test_trials_of_one_picture_stay_apart_in_every_draw():
+    table = example_data().data.paths.select(observers=["ann"], pictures=["beach"]).to_table()
+    twice = pd.concat([table, table.assign(trial=2)], ignore_index=True)
+    made = simulated(Fitted(), ScanPaths.from_table(twice, Extent(24.0, 32.0)))
+    assert sorted(set(made["trial"])) == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    assert not made.duplicated(["observer", "picture", "trial", "fixation"]).any()
+    assert sorted(set(simulated(Fitted())["trial"])) == [1, 2, 3]
+
+
+def test_paths_too_short_for_an_observed_start_are_left_out():
+    table = example_data().data.paths.select(observers=["ann"], pictures=["beach", "bridge"]).to_table()
+    short = table[(table["picture"] != "beach") | (table["fixation"] == 1)]
+    paths = ScanPaths.from_table(short, Extent(24.0, 32.0))
+    assert set(simulated(Fitted(), paths, observed_start=True)["picture"]) == {"bridge"}
+    assert set(simulated(Fitted(), paths)["picture"]) == {"beach", "bridge"}
+
+
+def test_fits_that_have_not_converged_are_named(fits, tmp_path, foveate_command, monkeypatch):
+    from foveate.inference.posterior import Posterior
+
+    monkeypatch.setattr(Posterior, "converged", property(lambda it: it.observer != "ben"))
+    options = ("--data", "example", "--draws", 1)
+    _, said, _ = foveate_command("simulate", fits, *options, "--out", tmp_path / "one", "--json")
+    assert json.loads(said)["not_converged"] == ["ben"]
+    _, said, _ = foveate_command("simulate", fits, *options, "--out", tmp_path / "two")
+    assert "NOT CONVERGED: the fits of ben; their paths are in the table." in said

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from foveate.data.grid import Extent, PixelFrame
-from foveate.data.readers.frames import pandas_frame, read_frame, read_pymovements
+from foveate.data.readers.conversion import pandas_frame
+from foveate.data.readers.frames import read_frame, read_pymovements
+from foveate.data.readers.table import read_table
 from foveate.errors import InputError
 
 SCREEN = PixelFrame(1280.0, 1024.0, 40.0, left_px=0.0, near_px=0.0, origin="top")
@@ -63,8 +65,9 @@ def real_polars(columns):
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table, WithArrow, WithPandas, WithDictionary, real_polars])
-def test_every_kind_of_frame_gives_the_same_paths(make):
-    paths, report = read_frame(make(COLUMNS), **SETTINGS)
+@pytest.mark.parametrize("read", [read_table, read_frame])
+def test_every_kind_of_frame_gives_the_same_paths(make, read):
+    paths, report = read(make(COLUMNS), **SETTINGS)
     assert paths.extent == Extent(25.6, 32.0, "top")
     assert paths.observer.tolist() == ["007", "ann"]
     assert paths.picture.tolist() == [3, 3]
@@ -210,7 +213,7 @@ def test_which_eye_is_said_where_there_are_two():
         pair if pair is None or None in pair else [*pair, pair[0] + 40, pair[1] + 80] for pair in EVENTS["location"]
     ]
     with pytest.raises(
-        InputError, match=r"the events, line 1: location must be a pair .* shape \(4,\); if it holds both"
+        InputError, match=r"the events, row 1: location must be a pair .* shape \(4,\); if it holds both"
     ):
         read_pymovements(changed(location=both), **ROLES)
     paths, _ = read_pymovements(changed(location=both), **ROLES, components=(2, 3))
@@ -247,16 +250,16 @@ def test_columns_that_are_called_like_ours_stay():
         ({"location": None}, {}, 'column location missing; .*compute the event property "location"'),
         ({"onset": None}, {}, "the events: column onset missing"),
         ({}, {"observer": "who"}, "the events: column who missing"),
-        ({"onset": [0, -1, 10, 400, 200, 300, 0]}, {}, r"the events, line 2: the onset -1 ms comes after one at 0 ms"),
-        ({"onset": [0, None, 10, 400, 200, 300, 0]}, {}, r"line 2: the onset nan ms is not a time"),
-        ({"page": ["beach"] * 7}, {}, "line 3: the onset 10 ms comes after one at 230 ms.* name the trial column"),
-        ({"duration": [0.199, 0.27, 0.24, 0.25, 0, 0, 0]}, {}, "line 1: the duration is 0.199 ms, but .* 199 ms apart"),
-        ({"location": ["[1, 2]"] * 7}, {}, "line 1: location must be a pair of numbers"),
-        ({"location": [[1.0], *EVENTS["location"][1:]]}, {}, r"line 1: location must be a pair .*shape \(1,\)"),
-        ({"location": [["a", "b"], *EVENTS["location"][1:]]}, {}, "line 1: location must be a pair of numbers"),
-        ({"location": [None, *EVENTS["location"][1:]]}, {}, r"line 1 \(observer a, .*\): y is empty or NaN"),
-        ({"location": [[-1.0, 2.0], *EVENTS["location"][1:]]}, {}, r"line 1 .*: x = -1 px lies outside the picture"),
-        ({"subject": [None, *"aaaaaa"]}, {}, "line 1: subject is empty"),
+        ({"onset": [0, -1, 10, 400, 200, 300, 0]}, {}, r"the events, row 2: the onset -1 ms comes after one at 0 ms"),
+        ({"onset": [0, None, 10, 400, 200, 300, 0]}, {}, r"row 2: the onset nan ms is not a time"),
+        ({"page": ["beach"] * 7}, {}, "row 3: the onset 10 ms comes after one at 230 ms.* name the trial column"),
+        ({"duration": [0.199, 0.27, 0.24, 0.25, 0, 0, 0]}, {}, "row 1: the duration is 0.199 ms, but .* 199 ms apart"),
+        ({"location": ["[1, 2]"] * 7}, {}, "row 1: location must be a pair of numbers"),
+        ({"location": [[1.0], *EVENTS["location"][1:]]}, {}, r"row 1: location must be a pair .*shape \(1,\)"),
+        ({"location": [["a", "b"], *EVENTS["location"][1:]]}, {}, "row 1: location must be a pair of numbers"),
+        ({"location": [None, *EVENTS["location"][1:]]}, {}, r"row 1 \(observer a, .*\): y is empty or NaN"),
+        ({"location": [[-1.0, 2.0], *EVENTS["location"][1:]]}, {}, r"row 1 .*: x = -1 px lies outside the picture"),
+        ({"subject": [None, *"aaaaaa"]}, {}, "row 1: subject is empty"),
     ],
 )
 def test_events_that_cannot_be_read_are_refused(columns, settings, words):
@@ -265,8 +268,8 @@ def test_events_that_cannot_be_read_are_refused(columns, settings, words):
     assert "\n" not in str(caught.value)
 
 
-def test_lines_are_those_of_all_events():
+def test_rows_are_those_of_all_events():
     table = changed().iloc[::-1]
     table = table.assign(onset=[-9, 3, 2, 400, 10, 230, 0])
-    with pytest.raises(InputError, match="the events, line 5: the onset 10 ms comes after one at 400 ms"):
+    with pytest.raises(InputError, match="the events, row 5: the onset 10 ms comes after one at 400 ms"):
         read_pymovements(table, **ROLES)

@@ -6,9 +6,9 @@ import pytest
 from PIL import Image
 
 from foveate.data.dataset import Dataset, each_observer
-from foveate.data.density import density_maps
+from foveate.data.density import choose_bandwidth, density_maps, leave_one_out_maps
 from foveate.data.project import Project
-from foveate.data.readings import read_project
+from foveate.data.readings import BANDWIDTHS_DEG, read_project
 from foveate.errors import InputError
 
 CELLS = 8
@@ -89,6 +89,28 @@ def test_positions_in_degrees_have_a_corner(study):
     np.testing.assert_allclose(first.y_deg, [22.5, 152.5, 102.5])
 
 
+def test_pixels_may_be_of_different_size_along_rows_and_columns(study):
+    paths, _ = Project.read(study(("px_per_degree = 20", "px_per_degree = [10, 20]"))).paths()
+    assert (paths.extent.height_deg, paths.extent.width_deg) == (20.0, 20.0)
+    np.testing.assert_allclose(next(iter(paths)).y_deg, [2.0, 15.0, 10.0])
+
+
+def test_rows_and_paths_that_do_not_fit_are_an_error_or_left_out_as_the_settings_say(study, tmp_path):
+    with pytest.raises(InputError, match="the path has 2 fixations, but 3 are needed"):
+        Project.read(study(("[columns]", "shortest = 3\n[columns]"))).paths()
+    (tmp_path / "fixations.csv").write_text(TABLE.replace("ann,beach,2,300", "ann,beach,2,500").replace("50,70", ",70"))
+    for said, words in (
+        ("", "x is empty"),
+        ('missing = "drop"', "x = 500 px lies outside"),
+        ('outside = "drop"', "x is"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Project.read(study(("[columns]", f"{said}\n[columns]"))).paths()
+    both = 'outside = "drop"\nmissing = "drop"'
+    _, report = Project.read(study(("[columns]", f"{both}\n[columns]"))).paths()
+    assert [row.number for row in report.left_out] == [3, 10]
+
+
 def test_maps_of_everybody_are_the_density_of_all_fixations(study):
     readings = read_project(Project.read(study()), CELLS)
     assert isinstance(readings.data, Dataset)
@@ -105,9 +127,49 @@ def test_an_observers_own_maps_do_not_know_their_fixations(study, tmp_path):
     assert np.abs(before["ben"].maps["beach"] - after["ben"].maps["beach"]).max() > 1e-3
 
 
-def test_the_best_bandwidth_is_said(study):
-    readings = read_project(Project.read(study(("bandwidth_deg = 2.0", 'bandwidth_deg = "best"'))), CELLS)
-    assert "the best of 0.5, 0.7, 1.0" in readings.said[1]
+def test_an_observers_own_maps_are_smoothed_and_mixed_as_the_settings_say(study):
+    file = study(("leave_one_out = false", "leave_one_out = true\nuniform_share = 0.25"))
+    readings = read_project(Project.read(file), CELLS)
+    expected = leave_one_out_maps(readings.paths, readings.grid, 2.0, uniform_share=0.25)
+    for observer, own in each_observer(readings.data).items():
+        np.testing.assert_array_equal(own.maps.values, expected[observer].values)
+    assert readings.said[1] == "Maps without the observer's own fixations, smoothed with 2 deg."
+
+
+def test_the_best_bandwidth_is_taken_and_said(study, tmp_path):
+    file = study(("bandwidth_deg = 2.0", 'bandwidth_deg = "best"'))
+    near = [f"ben,{what},{number},{x},{y},200,1" for what in ("beach", "wood")
+            for number, (x, y) in enumerate([(60, 20), (250, 150), (350, 90)], 1)]  # fmt: skip
+    same = [f"ann,{what},{number},{x},{y},200,1" for what in ("beach", "wood")
+            for number, (x, y) in enumerate([(30, 20), (290, 150), (390, 90)], 1)]  # fmt: skip
+    (tmp_path / "fixations.csv").write_text("\n".join([TABLE.splitlines()[0], *same, *near]))
+    readings = read_project(Project.read(file), CELLS)
+    found = choose_bandwidth(readings.paths, readings.grid, BANDWIDTHS_DEG, uniform_share=0.01)
+    assert f"smoothed with {found.best_deg:g} deg, the best of 0.5, 0.7, 1.0" in readings.said[1]
+    assert f"{found.held_out_bits.max():.2f} bits" in readings.said[1]
+    assert 0.5 < found.best_deg < 4.0  # neither the first nor the last of those that are tried
+    expected = density_maps(readings.paths, readings.grid, found.best_deg, uniform_share=0.01)
+    assert isinstance(readings.data, Dataset)
+    np.testing.assert_array_equal(readings.data.maps.values, expected.values)
+
+
+def test_the_best_bandwidth_needs_two_observers(study, tmp_path):
+    file = study(("bandwidth_deg = 2.0", 'bandwidth_deg = "best"'))
+    (tmp_path / "fixations.csv").write_text("\n".join(TABLE.splitlines()[:7]))
+    with pytest.raises(
+        InputError, match=r"bandwidth_deg = 'best' needs two observers or more, and there is ann; give a"
+    ):
+        read_project(Project.read(file), CELLS)
+
+
+@pytest.mark.parametrize("own", ["false", "true"])
+def test_the_data_of_some_observers_are_theirs(study, own):
+    readings = read_project(Project.read(study(("leave_one_out = false", f"leave_one_out = {own}"))), CELLS)
+    assert list(each_observer(readings.chosen(["ben"]))) == ["ben"]
+    assert list(each_observer(readings.chosen(None))) == ["ann", "ben"]
+    with pytest.raises(InputError, match="observer carl not in the data"):
+        readings.chosen(["carl"])
+    assert readings.grid.shape == (CELLS, CELLS)
 
 
 def test_maps_and_pictures_come_from_folders(study, tmp_path):

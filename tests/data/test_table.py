@@ -1,7 +1,10 @@
 """Tables of fixations: what is read, what is reported, and what is refused in which words."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from foveate.data.grid import Extent, PixelFrame
@@ -66,7 +69,7 @@ def test_all_other_columns_are_kept(tmp_path):
     assert wood.columns["note"].tolist() == ["two\nlines", ""]
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "CSV", "frame"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather", "CSV", "frame", "arrow"])
 def test_every_kind_of_table_gives_the_same_paths(tmp_path, ending):
     random = np.random.default_rng(3)
     before = pd.DataFrame(
@@ -79,25 +82,28 @@ def test_every_kind_of_table_gives_the_same_paths(tmp_path, ending):
             "y_deg": random.uniform(0, 15, 20),
             "duration_s": random.gamma(2, 0.1, 20),
             "pupil": random.normal(size=20),
+            "forced": np.tile([True, False, True, False, False], 4),
         }
     )
     paths = ScanPaths.from_table(before, DEGREES["frame"])
     file = tmp_path / f"fixations.{ending}"
     table = paths.to_table()
-    if ending == "parquet":
-        table.to_parquet(file)
-    elif ending != "frame":
+    if ending in ("parquet", "feather"):
+        getattr(table, f"to_{ending}")(file)
+    elif ending not in ("frame", "arrow"):
         table.to_csv(file, index=False, sep="\t" if ending == "tsv" else ",")
     read, report = read_table(
-        table if ending == "frame" else file,
+        {"frame": table, "arrow": pa.Table.from_pandas(table)}.get(ending, file),
         **DEGREES,
         x="x_deg",
         y="y_deg",
         duration="duration_s",
         duration_unit="s",
         trial="trial",
+        forced="forced",
     )
-    pd.testing.assert_frame_equal(read.to_table(), before, check_dtype=False)
+    assert read.forced.sum() == 8
+    pd.testing.assert_frame_equal(read.to_table()[before.columns], before, check_dtype=False, check_exact=True)
     assert report.renamed == {}
 
 
@@ -137,12 +143,12 @@ def test_fixations_outside_are_dropped_on_request_and_counted(tmp_path):
     assert (report.rows, report.fixations, report.paths) == (6, 3, 2)
     assert paths.observers == [7]
     assert report.outside == (
-        "fixations.csv, line 6 (observer 7, picture 'wood', fixation 2)",
-        "fixations.csv, line 7 (observer 9, picture 'beach', fixation 3)",
-        "fixations.csv, line 8 (observer 9, picture 'beach', fixation 5)",
+        "fixations.csv, line 6 (observer 7, picture 'wood', fixation 2, x = 913, y = 300)",
+        "fixations.csv, line 7 (observer 9, picture 'beach', fixation 3, x = 600, y = -5)",
+        "fixations.csv, line 8 (observer 9, picture 'beach', fixation 5, x = 61, y = 410)",
     )
     assert report.lost_paths == ("observer 9, picture 'beach'",)
-    assert "3 dropped, outside the picture: fixations.csv, line 6" in str(report)
+    assert "3 left out, outside the picture: fixations.csv, line 6" in str(report)
     assert "1 lost altogether" in str(report)
 
 
@@ -151,8 +157,31 @@ def test_rows_without_a_position_are_dropped_on_request_and_counted(tmp_path, em
     text = changed("7,beach,2,112,84", f"7,beach,2,{empty},84")
     paths, report = read_table(write(tmp_path, text), **PIXELS, missing="drop")
     assert paths.fixations == 5
-    assert report.missing == ("fixations.csv, line 3 (observer 7, picture 'beach', fixation 2)",)
+    words = "observer 7, picture 'beach', fixation 2, x = (empty), y = 84"
+    assert report.missing == (f"fixations.csv, line 3 ({words})",)
     assert report.outside == ()
+
+
+def test_what_was_left_out_is_listed_row_by_row_with_its_reason(tmp_path):
+    text = changed("500.5,300", "913.25,300").replace("7,beach,2,112,84", "7,beach,2,,84")
+    _, report = read_table(write(tmp_path, text), **PIXELS, outside="drop", missing="drop")
+    assert [(it.source, it.kind, it.number, it.why) for it in report.left_out] == [
+        ("fixations.csv", "line", 3, "without a position"),
+        ("fixations.csv", "line", 6, "outside the picture"),  # a row before it has two lines
+    ]
+    table = report.left_out_table()
+    assert table["number"].tolist() == [3, 6]
+    assert table["words"][1] == "observer 7, picture 'wood', fixation 2, x = 913.25, y = 300"
+    _, report = read_table(write(tmp_path, CSV), **PIXELS)
+    assert report.left_out == ()
+    assert len(report.left_out_table()) == 0
+
+
+def test_rows_of_a_frame_that_were_left_out_are_counted_from_one():
+    table = pd.DataFrame({"observer": 1, "picture": 1, "fixation": [1, 2], "x": [1.0, 25.0], "y": [1.0, 2.0]})
+    _, report = read_table(table, **DEGREES, outside="drop")
+    (left_out,) = report.left_out
+    assert str(left_out) == "the table, row 2 (observer 1, picture 1, fixation 2, x = 25, y = 2)"
 
 
 def test_a_dropped_fixation_leaves_a_flagged_gap(tmp_path):
@@ -253,10 +282,12 @@ def test_paths_shorter_than_needed_are_refused(tmp_path):
         ("fixations.csv", CSV.splitlines()[0], r"fixations.csv has columns but no rows"),
         ("fixations.csv", CSV.replace(",", ";"), r"separated by semicolons, but .csv means commas"),
         ("fixations.tsv", CSV, r"separated by commas, but .*\.tsv means tabs"),
-        ("fixations.csv", '"unclosed', r"fixations.csv cannot be read as text"),
-        ("fixations.xlsx", "x", r"fixations.xlsx: the name must end in .csv, .tsv or .parquet"),
+        ("fixations.csv", CSV + "9,wood," + "x" * 200_000, r"line 9 cannot be read as text \(field larger than"),
+        ("fixations.csv", '"unclosed', r"fixations.csv, line 1 cannot be read as text"),
+        ("fixations.xlsx", "x", r"fixations.xlsx: the name must end in .csv, .tsv, .parquet or .feather"),
         ("fixations", "x", r"fixations: the name must end in"),
         ("fixations.parquet", "x", r"fixations.parquet cannot be read as Parquet"),
+        ("fixations.feather", "x", r"fixations.feather cannot be read as Feather"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused(tmp_path, name, text, words):
@@ -268,10 +299,87 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"gone.csv: there is no such file"):
         read_table(tmp_path / "gone.csv", **PIXELS)
     (tmp_path / "latin.csv").write_bytes("observer,pîcture\n".encode("latin-1"))
-    with pytest.raises(InputError, match=r"latin.csv is not UTF-8 text \(byte 10\)"):
+    with pytest.raises(InputError, match=r"latin.csv is not UTF-8 text \(byte 10, in line 1\)"):
         read_table(tmp_path / "latin.csv", **PIXELS)
     with pytest.raises(InputError, match="the table has columns but no rows"):
         read_table(pd.DataFrame({"observer": []}), **PIXELS)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_byte_that_is_no_text_is_named_by_its_place_in_the_whole_file(tmp_path, mark):
+    rows = [b"observer,picture,fixation,x,y", *(b"1,beach,%d,500,300" % number for number in range(1, 3000))]
+    rows[2500] = "1,plage d'été,2500,500,300".encode("latin-1")
+    data = mark + b"\r\n".join(rows)
+    (tmp_path / "long.csv").write_bytes(data)
+    assert data.index(b"\xe9") > 3 * 8192  # far behind the blocks that files are read in
+    with pytest.raises(InputError, match=rf"long.csv is not UTF-8 text \(byte {data.index(0xE9)}, in line 2501\)"):
+        read_table(tmp_path / "long.csv", **PIXELS)
+
+
+def test_other_encodings_and_nul_bytes_are_named(tmp_path):
+    (tmp_path / "wide.csv").write_bytes(CSV.encode("utf-16"))
+    with pytest.raises(InputError, match=r"wide.csv is not UTF-8 text but UTF-16 \(byte 0, in line 1\)"):
+        read_table(tmp_path / "wide.csv", **PIXELS)
+    with pytest.raises(InputError, match=r"fixations.csv, line 3: there is a NUL byte"):
+        read_table(write(tmp_path, changed("7,beach,2", "7,beach\0,2")), **PIXELS)
+
+
+@pytest.mark.parametrize("name", ["observer", "picture", "trial"])
+@pytest.mark.parametrize("value", [["a", "b"], ["a"], [], {"a": 1}, np.zeros(2), b"ann", "ann\0"], ids=repr)
+def test_what_is_no_name_is_refused(name, value):
+    table = pd.DataFrame({"observer": 1, "picture": 1, "trial": 1, "fixation": [1, 2], "x": 1.0, "y": 1.0})
+    table[name] = pd.Series(["a", value], dtype=object)
+    with pytest.raises(InputError, match=rf"the table, row 2: {name} is .*, which is not a name"):
+        read_table(table, **DEGREES, trial="trial")
+
+
+@pytest.mark.parametrize(
+    "value", [[1.0], [1.0, 2.0], [], {}, 10**400, 1j, pd.Timestamp(0)], ids=lambda it: repr(it)[:9]
+)
+def test_what_is_no_number_is_refused(value):
+    table = pd.DataFrame({"observer": 1, "picture": 1, "fixation": [1, 2], "y": 1.0})
+    table["x"] = pd.Series([1.0, value], dtype=object)
+    with pytest.raises(InputError, match=r"the table, row 2 .*: x is .*, which is not a number"):
+        read_table(table, **DEGREES)
+
+
+@pytest.mark.parametrize("name", ["observer", "x"])
+def test_a_decimal_that_signals_nan_is_an_empty_cell(name):
+    table = pd.DataFrame({"observer": 1, "picture": 1, "fixation": [1, 2], "x": 1.0, "y": 1.0}, dtype=object)
+    table[name] = [Decimal(1), Decimal("sNaN")]
+    with pytest.raises(InputError, match=rf"the table, row 2.*: {name} is empty"):
+        read_table(table, **DEGREES)
+    if name == "x":
+        _, report = read_table(table, **DEGREES, missing="drop")
+        assert "x = (empty)" in report.missing[0]
+
+
+def test_a_decimal_comma_is_called_one(tmp_path):
+    with pytest.raises(InputError, match=r"line 2 .*: x is '5,5', which is not a number; write it with a decimal poin"):
+        read_table(write(tmp_path, changed("512,384", '"5,5",384')), **PIXELS)
+
+
+def test_long_and_unprintable_values_are_cut_and_escaped(tmp_path):
+    with pytest.raises(InputError, match=r"x is 'z{59}\.\.\. \(20,002 characters\), which is not a number") as caught:
+        read_table(write(tmp_path, changed("512,384", "z" * 20_000 + ",384")), **PIXELS)
+    assert len(str(caught.value)) < 300
+    with pytest.raises(InputError) as caught:
+        read_table(write(tmp_path, CSV.replace("7,wood", '"7\u2028\n",wood').replace("500.5", "x")), **PIXELS)
+    assert str(caught.value).isprintable()
+
+
+def test_codes_that_are_no_measurements_stay_as_they_are_written(tmp_path):
+    rows = ["observer,picture,fixation,x,y,code,mixed", "1,1,1,500,300,12345678901234567890,12345678901234567"]
+    rows += ["1,1,2,500,300,12345678901234567891,1.5"]
+    paths, _ = read_table(write(tmp_path, "\n".join(rows)), **PIXELS)
+    assert paths.columns["code"][0].tolist() == ["12345678901234567890", "12345678901234567891"]
+    assert paths.columns["mixed"][0].tolist() == ["12345678901234567", "1.5"]
+
+
+def test_what_is_neither_a_file_nor_a_frame_is_refused():
+    for source in (None, 3, b"fixations.csv", [1, 2]):
+        with pytest.raises(InputError, match=r"cannot be read as a data frame .* or the name of a file"):
+            read_table(source, **PIXELS)
 
 
 def test_missing_columns_of_parquet_and_frames_are_named(tmp_path):

@@ -2,16 +2,19 @@
 
 from typing import ClassVar, final
 
+import jax
 import numpy as np
 import pytest
 from samples import GRID, LENGTHS, small_data, small_table
 
 from foveate.errors import InputError
+from foveate.inference.pointwise import step_table
 from foveate.model import catalogue
 from foveate.model.choices import OnlyPolicy
 from foveate.model.history import History, Picture
 from foveate.model.likelihood import log_likelihood, step_log_likelihoods, value_and_gradient
 from foveate.model.model import Model
+from foveate.model.packing import packed
 from foveate.model.policies import Policy, log_gaussian
 from foveate.model.steps import Steps
 
@@ -85,6 +88,60 @@ def test_paths_without_a_third_fixation_add_nothing_and_all_of_them_are_an_error
     assert np.isfinite(log_likelihood(catalogue.named_model("full"), steps))
     with pytest.raises(InputError, match=r"no scan path has 3 fixations: the first 2 of each path are given"):
         Steps.of(small_data(table.query("fixation < 2")), short="skip")
+
+
+# Observer, picture and number (from 0) of fixations that nobody chose: the first of a path, one that would be the first
+# to be scored, one amid a path, and two in a row.
+FORCED = [("ann", "beach", 0), ("ann", "beach", 2), ("ann", "wood", 4), ("bob", "wood", 5), ("bob", "wood", 6)]
+
+
+def with_forced(forced: list, table=None):
+    table = small_table() if table is None else table
+    keys = zip(table["observer"], table["picture"], table["fixation"], strict=True)
+    return small_data(table.assign(forced=[key in forced for key in keys]))
+
+
+@pytest.mark.parametrize("name", ["full", "saliency_baseline"])
+def test_forced_fixations_are_no_steps_and_all_others_are_as_before(name):
+    model, every = catalogue.named_model(name), step_table(small_data())
+    nats = np.asarray(step_log_likelihoods(model, Steps.of(small_data())))[Steps.of(small_data()).real]
+    assert len(nats) == len(every) == 20
+    expected = {tuple(key): value for key, value in zip(every.drop(columns="trial").to_numpy(), nats, strict=True)}
+    data = with_forced(FORCED)
+    steps = Steps.of(data)
+    assert steps.count == 16
+    assert steps.real.sum(axis=1).tolist() == [6, 4, 1, 5]
+    found = np.asarray(step_log_likelihoods(model, steps))
+    labels = [tuple(key) for key in step_table(data).drop(columns="trial").to_numpy()]
+    assert not set(labels) & set(FORCED)
+    np.testing.assert_allclose(found[steps.real], [expected[label] for label in labels], rtol=1e-13)
+    assert float(log_likelihood(model, packed(steps))) == pytest.approx(found.sum(), rel=1e-13)
+
+
+def test_a_forced_fixation_is_in_the_histories_of_later_ones():
+    data = with_forced(FORCED)
+    steps, (path,) = Steps.of(data), np.flatnonzero((data.paths.observer == "bob") & (data.paths.picture == "wood"))
+    y, x = data.paths.y_deg[path], data.paths.x_deg[path]
+    # The steps are the fixations of index 2, 3, 4, 7 and 8; before the fourth of them stand the two forced ones.
+    np.testing.assert_array_equal(steps.history.position_deg[path, 3], [[y[6], x[6]], [y[5], x[5]]])
+    assert steps.history.count[path].tolist()[:5] == [2, 3, 4, 7, 8]
+
+
+def test_a_flag_that_is_nowhere_set_changes_no_bit():
+    plain, flagged = small_data(), with_forced([])
+    assert plain.fingerprint() == flagged.fingerprint() != with_forced(FORCED[:1]).fingerprint()
+    for one, other in zip(*(jax.tree.leaves(Steps.of(data)) for data in (plain, flagged)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_path_whose_steps_are_all_forced_adds_nothing_and_all_of_them_are_an_error():
+    data = with_forced([*FORCED, ("bob", "beach", 2)])
+    assert Steps.of(data).real.sum(axis=1).tolist() == [6, 4, 0, 5]
+    assert np.isfinite(log_likelihood(catalogue.named_model("full"), Steps.of(data)))
+    table = small_table()
+    every = list(zip(table["observer"], table["picture"], table["fixation"], strict=True))
+    with pytest.raises(InputError, match=r"all fixations from number 3 of their path on are forced"):
+        Steps.of(with_forced(every))
 
 
 def test_too_small_a_padding_is_refused():

@@ -12,7 +12,7 @@ from foveate.errors import InputError, counted
 
 if TYPE_CHECKING:
     from foveate.data.project import Project
-    from foveate.data.readers.table import ReadReport
+    from foveate.data.readers.reports import ReadReport
     from foveate.data.readings import Readings
     from foveate.data.scanpaths import ScanPaths
 
@@ -87,17 +87,18 @@ def _contents(paths: "ScanPaths") -> dict[str, Any]:
 
     from foveate.evaluate.saccades import Saccades
 
-    amplitude = Saccades.of(paths).amplitude_deg
+    amplitude, scored = Saccades.of(paths).amplitude_deg, paths.scored(FEWEST - 1)
     pictures_of = {who: len(set(paths.picture[paths.observer == who].tolist())) for who in paths.observers}
     return {
         "observers": len(paths.observers),
         "pictures": len(paths.pictures),
         "paths": len(paths),
         "fixations": paths.fixations,
-        "steps": int(np.maximum(paths.length - FEWEST + 1, 0).sum()),
+        "forced": int(paths.forced.sum()),
+        "steps": int(scored.sum()),
         "shortest_path": int(paths.length.min()),
         "longest_path": int(paths.length.max()),
-        "paths_without_steps": int((paths.length < FEWEST).sum()),
+        "paths_without_steps": int((~scored.any(axis=1)).sum()),
         "fewest_pictures": min(pictures_of.values()),
         "most_pictures": max(pictures_of.values()),
         "median_amplitude_deg": float(np.nanmedian(amplitude)) if len(amplitude) else None,
@@ -117,8 +118,9 @@ def _words(found: dict[str, Any], report: "ReadReport") -> list[str]:
         f"{counted(found['observers'], 'observer')}, {counted(found['pictures'], 'picture')}; an observer saw {saw} of "
         f"them, with {found['shortest_path']} to {found['longest_path']} fixations on each."
     )
+    forced = ", but for forced ones" if found["forced"] else ""
     lines.append(
-        f"{found['steps']:,} fixations can be predicted (the third of a path and on)"
+        f"{found['steps']:,} fixations can be predicted (the third of a path and on{forced})"
         + (
             f"; {counted(found['paths_without_steps'], 'path')} too short for any."
             if found["paths_without_steps"]

@@ -29,13 +29,14 @@ USUAL: dict[str, tuple[str, ...]] = {
     "y": ("y", "fix_y", "fixation_y", "y_px", "y_deg", "current_fix_y", "ypos", "mean_y"),
     "duration": ("duration", "duration_ms", "duration_s", "fixation_duration", "fixdur", "dur", "current_fix_duration"),
     "trial": ("trial", "trial_id", "trial_index", "block"),
+    "forced": ("forced", "forced_fixation", "is_forced"),
 }
 NEEDED = ("observer", "picture", "fixation", "x", "y")
 
 
 def init(
     table: Annotated[
-        Path, typer.Argument(help="A table: .csv, .tsv or .parquet.", metavar="TABLE", show_default=False)
+        Path, typer.Argument(help="A table: .csv, .tsv, .parquet or .feather.", metavar="TABLE", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="The settings file; one that is there is not written over.")] = Path(
         f"study{SETTINGS_ENDING}"
@@ -71,7 +72,13 @@ def init(
         write_whole(out, lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{out} cannot be written ({error.strerror}); give another --out.") from error
-    Project.read(out)  # so that no file is left with a mistake unsaid
+    except UnicodeEncodeError as error:  # the name of a file may be bytes that are no text
+        raise InputError(f"{table.name!a}: the file's name is not UTF-8 text; rename it.") from error
+    try:
+        Project.read(out)
+    except InputError:  # what cannot be read is not left there, where it would be in the way of the next attempt
+        out.unlink()
+        raise
     print(f"{out} was written; look at it, then: foveate check {out} --figure check.png")
 
 
@@ -133,6 +140,8 @@ def _asked(said: dict[str, Any], with_duration: bool) -> dict[str, Any]:
 
 def _text(file: str, columns: dict[str, str], present: Sequence[str], said: dict[str, Any]) -> str:
     """The settings with comments, as a person would write them."""
+    from foveate.data.columns import plain
+
     unit, others = said["position_unit"], [name for name in present if name not in columns.values()]
     lines = [
         "# Settings of a study for foveate; docs/data.md explains every one.",
@@ -151,11 +160,11 @@ def _text(file: str, columns: dict[str, str], present: Sequence[str], said: dict
         *(f"{role} = {_quoted(name)}" for role, name in columns.items()),
     ]
     if others:
-        lines.append(f"# kept as they are: {', '.join(others)}".replace("\n", " "))
-    lines += ["", "[picture]", f"width_{unit} = {said['width']:g}", f"height_{unit} = {said['height']:g}"]
+        lines.append(f"# kept as they are: {', '.join(map(plain, others))}")
+    lines += ["", "[picture]", f"width_{unit} = {_number(said['width'])}", f"height_{unit} = {_number(said['height'])}"]
     if unit == "px":
         lines += [
-            f"px_per_degree = {said['px_per_degree']:g}",
+            f"px_per_degree = {_number(said['px_per_degree'])}",
             "left_px = 0  # where the picture begins on the screen, if positions are the screen's",
             "near_px = 0",
         ]
@@ -175,6 +184,11 @@ def _text(file: str, columns: dict[str, str], present: Sequence[str], said: dict
         "seed = 1",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _number(value: float) -> str:
+    """All digits of a number, and no more."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
 
 
 def _quoted(text: str) -> str:

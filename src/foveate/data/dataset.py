@@ -40,6 +40,8 @@ class Dataset:
         digest.update(repr((list(maps.pictures), maps.grid)).encode())
         for values in (paths.x_deg[paths.real], paths.y_deg[paths.real], maps.values):
             digest.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+        if paths.forced.any():  # what is scored is a part of the data; without any the name is that of older versions
+            digest.update(paths.forced[paths.real].tobytes())
         return digest.hexdigest()[:16]
 
     def split(self, pictures: Iterable) -> tuple["Dataset", "Dataset"]:

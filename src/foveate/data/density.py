@@ -3,7 +3,7 @@
 Fixations are counted per cell, smoothed with a Gaussian that is zero outside the picture, divided by the same
 smoothing of a map of ones (so that the edges lose nothing) and normalised. The Gaussian is separable: with kernel
 matrices G_y between rows and G_x between columns the smoothing of counts C is G_y C G_x, and that of ones is the outer
-product of the kernels' row sums.
+product of the kernels' row sums. Forced fixations are not counted: a map says where people chose to look.
 """
 
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def choose_bandwidth(
     smoothings = [_Smoothing.on(grid, bandwidth_deg) for bandwidth_deg in candidates_deg]
     counts = _counts(paths, grid)
     picture, row, column = _cells(paths, grid, paths.pictures)
-    who = np.repeat(paths.observer, paths.length)
+    who = np.repeat(paths.observer, paths.scored(0).sum(axis=1))
     density = np.empty((len(smoothings), len(row)))
     for observer in paths.observers:
         others = _without(counts, paths, grid, observer)
@@ -145,12 +145,13 @@ def _kernel(centres_deg: Float[np.ndarray, " cell"], bandwidth_deg: float) -> Fl
 
 
 def _cells(paths: ScanPaths, grid: Grid, pictures: list) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Picture (its place in the sorted list `pictures`), row and column of every fixation, path after path."""
+    """Picture (its place in the sorted list `pictures`), row and column of every fixation that counts, in order."""
     if paths.extent != grid.extent:
         raise InputError(f"the scan paths lie in {paths.extent}, the grid in {grid.extent}; they must be the same.")
     picture = np.searchsorted(np.array(pictures, dtype=paths.picture.dtype), paths.picture)
-    row, column = grid.cell_of(paths.y_deg[paths.real], paths.x_deg[paths.real])
-    return np.repeat(picture, paths.length), row, column
+    counted = paths.scored(0)
+    row, column = grid.cell_of(paths.y_deg[counted], paths.x_deg[counted])
+    return np.repeat(picture, counted.sum(axis=1)), row, column
 
 
 def _counts(paths: ScanPaths, grid: Grid) -> Counts:
@@ -159,6 +160,13 @@ def _counts(paths: ScanPaths, grid: Grid) -> Counts:
         raise InputError("no scan paths given: a density needs fixations.")
     counts = np.zeros((len(paths.pictures), *grid.shape))
     np.add.at(counts, _cells(paths, grid, paths.pictures), 1)
+    empty = np.flatnonzero(counts.sum(axis=(1, 2)) == 0)
+    if len(empty):
+        names = [repr(paths.pictures[index]) for index in empty]
+        raise InputError(
+            f"picture {some_of(names)}: all fixations on it are forced, so there is nothing to make a map of; leave "
+            "the picture out with paths.select(pictures=...)."
+        )
     return counts
 
 

@@ -9,7 +9,7 @@ from foveate.errors import InputError
 
 
 def join_paths(parts: Sequence[ScanPaths]) -> ScanPaths:
-    """The paths of all parts, one behind the other, without durations and further columns.
+    """The paths of all parts, one behind the other, without durations and further columns but for forced fixations.
 
     A path may be in several parts: those of simulated draws, say, are the same observers on the same pictures.
     """
@@ -33,4 +33,7 @@ def join_paths(parts: Sequence[ScanPaths]) -> ScanPaths:
         np.concatenate([getattr(paths, name) for paths in parts]) for name in ("observer", "picture", "trial", "length")
     )
     fixation, x_deg, y_deg = joined("fixation", 0), joined("x_deg", np.nan), joined("y_deg", np.nan)
-    return ScanPaths(first.extent, observer, picture, trial, length, fixation, x_deg, y_deg)
+    # Which fixations count must not depend on whether paths were joined; where none is forced, no column says so.
+    flagged = any("forced" in paths.columns for paths in parts)
+    columns = {"forced": joined("forced", False)} if flagged else {}
+    return ScanPaths(first.extent, observer, picture, trial, length, fixation, x_deg, y_deg, columns=columns)

@@ -1,4 +1,4 @@
-"""A study's settings in one small file (TOML): the table, its columns and units, the picture's geometry, the maps.
+"""A study's settings in one small file (TOML): the data, their columns and units, the picture's geometry, the maps.
 
     [data]                              [columns]                   [picture]
     file = "fixations.csv"              observer = "subject"        width_px = 1280
@@ -9,21 +9,24 @@
     made_from = "fixations"             models = ["full", "local_saliency"]
     bandwidth_deg = "best"              folds = 5
 
+Data that are no plain table have `format` in [data] and a section of that name: see `formats.py`.
+
 Files are sought beside this one. What stands in [study] are defaults of the command line's options. Every name and
 value is checked before anything is read; a name that does not exist is an error and never ignored.
 """
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from difflib import get_close_matches
+from dataclasses import dataclass, field, fields
+from glob import glob
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
+from foveate.data.formats import FORMATS, TABLE, Asked, Columns
 from foveate.data.grid import Extent, PixelFrame
-from foveate.data.readers.table import ReadReport, read_table
+from foveate.data.readers.reports import ReadReport
 from foveate.data.scanpaths import ScanPaths
+from foveate.data.sections import check_known, section
+from foveate.data.texts import read_text
 from foveate.errors import InputError, some_of
 
 ENDING = ".toml"
@@ -31,27 +34,33 @@ ENDING = ".toml"
 
 @dataclass(frozen=True)
 class DataSettings:
-    """Which table, and what its numbers mean."""
+    """Which data, in which format, and what their numbers mean."""
 
-    file: str
-    position_unit: str
+    file: str | list[str]
+    format: str = TABLE
+    position_unit: str | None = None  # of a table; the other formats have one of their own
     duration_unit: str | None = None
     outside: str = "error"
     missing: str = "error"
     shortest: int = 1
 
-
-@dataclass(frozen=True)
-class Columns:
-    """Names of the table's columns."""
-
-    observer: str = "observer"
-    picture: str = "picture"
-    fixation: str = "fixation"
-    x: str = "x"
-    y: str = "y"
-    duration: str | None = None
-    trial: str | None = None
+    def unit(self, where: str) -> str:
+        """The unit of positions: what a table's settings say, or what the format has; they must not contradict."""
+        if self.format != TABLE and self.format not in FORMATS:
+            names = some_of([TABLE, *FORMATS], 10)
+            raise InputError(f"{where}, [data]: format = {self.format!r}; there are {names}.")
+        if self.format == TABLE:
+            if self.position_unit is None:
+                raise InputError(f"{where}, [data]: position_unit missing; it must be said, since it is never guessed.")
+            return self.position_unit
+        own = FORMATS[self.format].unit
+        if self.position_unit not in (None, own):
+            raise InputError(
+                f"{where}, [data]: position_unit = {self.position_unit!r}, but {self.format} has {own!r}; leave it out."
+            )
+        if self.duration_unit is not None:
+            raise InputError(f"{where}, [data]: duration_unit is for tables; {self.format} has its own: leave it out.")
+        return own
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,11 @@ class PictureSettings:
     y0_deg: float | None = None
     origin: str | None = None
     folder: str | None = None  # of the pictures themselves, as backgrounds
+
+    @property
+    def is_said(self) -> bool:
+        """Whether there is anything about the rectangle."""
+        return any(value is not None for name, value in vars(self).items() if name != "folder")
 
     def frame(self, unit: str, where: str) -> PixelFrame | Extent:
         """The rectangle in the unit that positions are given in; what belongs to the other unit is refused."""
@@ -145,26 +159,33 @@ class Project:
     picture: PictureSettings = field(default_factory=PictureSettings)
     maps: MapSettings = field(default_factory=MapSettings)
     study: StudySettings = field(default_factory=StudySettings)
+    source: Any = None  # the section of the format, where that is no plain table
 
     @classmethod
     def read(cls, file: str | Path) -> "Project":
         """The settings in a file; a mistake is an error that names the section and the setting."""
         place = Path(file)
         try:
-            said = tomllib.loads(place.read_text(encoding="utf-8-sig"))
-        except FileNotFoundError as error:
-            raise InputError(f"{place}: there is no such file; check the name and the folder.") from error
-        except UnicodeDecodeError as error:
-            raise InputError(f"{place} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from error
-        except OSError as error:
-            raise InputError(f"{place} cannot be read ({error.strerror}).") from error
+            said = tomllib.loads(read_text(place, str(place)))
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{place}: {error}; mend that line.") from error
-        kinds = {name: kind for name, kind in get_type_hints(cls).items() if name != "file"}
-        _check_known(place.name, said, kinds, "section")
-        sections = {name: _section(kinds[name], name, said.get(name, {}), place.name) for name in kinds}
+        kinds = {name: kind for name, kind in get_type_hints(cls).items() if name not in ("file", "source")}
+        check_known(place.name, said, kinds | FORMATS, "section")
+        sections = {name: section(kinds[name], name, said.get(name, {}), place.name) for name in kinds}
+        data: DataSettings = sections["data"]
+        data.unit(place.name)  # refuses an unknown format
+        for name in said:
+            if name != data.format and (name in FORMATS or (name == "columns" and data.format != TABLE)):
+                meant = TABLE if name == "columns" else name
+                raise InputError(
+                    f"{place.name}: [{name}] is for format = {meant!r}, but [data] has {data.format!r}; remove the "
+                    "section, or name that format."
+                )
+        own = FORMATS.get(data.format)
+        if own is not None:
+            sections["source"] = section(own, data.format, said.get(data.format, {}), place.name)
         project = cls(place, **sections)
-        project.picture.frame(project.data.position_unit, place.name)
+        project.frame()
         project.maps.check(place.name)
         return project
 
@@ -172,71 +193,38 @@ class Project:
         """A file or folder that the settings name, sought beside them."""
         return self.file.parent / name
 
+    def frame(self) -> PixelFrame | Extent | None:
+        """The picture's rectangle; None where a SceneWalk folder is to tell it."""
+        unit = self.data.unit(self.file.name)
+        if self.data.format == "scenewalk" and not self.picture.is_said:
+            return None
+        return self.picture.frame(unit, self.file.name)
+
     def paths(self) -> tuple[ScanPaths, ReadReport]:
-        """The scan paths of the table, and what became of its rows."""
-        data, picture = self.data, self.picture
-        corner = {name: getattr(picture, name) or 0.0 for name in ("x0_deg", "y0_deg")}
-        return read_table(
-            self.beside(data.file),
-            frame=picture.frame(data.position_unit, self.file.name),
-            **corner,
-            **{name: value for name, value in vars(data).items() if name != "file"},
-            **vars(self.columns),
+        """The scan paths of the data, and what became of their rows."""
+        data = self.data
+        asked = Asked(
+            where=f"{self.file.name}, [{'data' if self.source is None else data.format}]",
+            files=self._files(),
+            frame=self.frame(),
+            corner_deg={it: value for it in ("x0_deg", "y0_deg") if (value := getattr(self.picture, it)) is not None},
+            rules={name: getattr(data, name) for name in ("outside", "missing", "shortest")},
         )
+        if self.source is not None:
+            return self.source.read(asked)
+        return self.columns.read(asked, data.unit(self.file.name), data.duration_unit)
 
-
-# --- checking what a file says ---------------------------------------------------------------------------------------
-
-Section = TypeVar("Section")
-
-
-def _check_known(where: str, said: Mapping[str, Any], known: Mapping[str, Any], what: str) -> None:
-    for name in said:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            instead = f"do you mean {near[0]!r}?" if near else f"there are {some_of(list(known), 20)}."
-            raise InputError(f"{where}: there is no {what} {name!r}; {instead}")
-
-
-def _section(kind: type[Section], name: str, said: Any, file: str) -> Section:
-    """A section as its dataclass, every name and type checked."""
-    where = f"{file}, [{name}]"
-    if not isinstance(said, Mapping):
-        raise InputError(f"{file}: {name} is a section; write [{name}] and its settings below.")
-    hints = get_type_hints(kind)
-    _check_known(where, said, hints, "setting")
-    for setting, value in said.items():
-        if not _fits(value, hints[setting]):
-            raise InputError(f"{where}: {setting} = {value!r}; give {_words(hints[setting])}.")
-    needed = [it.name for it in fields(kind) if it.default is MISSING and it.name not in said]  # type: ignore[arg-type]
-    if needed:
-        raise InputError(f"{where}: {some_of(needed)} missing; it must be said, since it is never guessed.")
-    return kind(**said)
-
-
-def _choices(hint: Any) -> tuple[Any, ...]:
-    every = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    return tuple(it for it in every if it is not type(None))
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    for kind in _choices(hint):
-        if get_origin(kind) is list:
-            if isinstance(value, list) and all(_fits(item, get_args(kind)[0]) for item in value):
-                return True
-        elif kind is float:
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return True
-        elif type(value) is kind:
-            return True
-    return False
-
-
-_NAMES = {str: "text in quotes", float: "a number", int: "a whole number", bool: "true or false"}
-
-
-def _words(hint: Any) -> str:
-    return " or ".join(
-        f"a list of {_NAMES[get_args(kind)[0]]}" if get_origin(kind) is list else _NAMES[kind]
-        for kind in _choices(hint)
-    )
+    def _files(self) -> list[Path]:
+        """The files that the settings name; a pattern such as "asc/*.asc" stands for all that fit, by their names."""
+        names = [self.data.file] if isinstance(self.data.file, str) else self.data.file
+        found: list[Path] = []
+        for name in names:
+            place = self.beside(name)
+            if "*" not in name or place.exists():
+                found.append(place)
+                continue
+            fitting = sorted(self.beside(it) for it in glob(name, root_dir=self.file.parent))
+            if not fitting:
+                raise InputError(f"{self.file.name}, [data]: file = {name!r}, but no file fits that; check the folder.")
+            found += fitting
+        return found

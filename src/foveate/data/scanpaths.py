@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from foveate.data.columns import check_names, labels, numbers, whole_numbers
+from foveate.data.columns import check_names, flags, labels, numbers, plain, shown, whole_numbers
 from foveate.data.grid import Extent
 from foveate.errors import InputError, counted, some_of
 
 REQUIRED = ("observer", "picture", "fixation", "x_deg", "y_deg")
-OPTIONAL = ("trial", "duration_s")
+OPTIONAL = ("trial", "duration_s", "forced")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class ScanPaths:
     """All scan paths of a data set. Build one with `from_table` or a reader; the parts are checked on creation.
 
     `fixation` holds the numbers as recorded (gaps are kept, see `after_gap`); `columns` holds anything else that
-    was recorded per fixation. `duration_s` is None where durations were not recorded.
+    was recorded per fixation, `forced` among them where it is known. `duration_s` is None where durations were not
+    recorded.
     """
 
     extent: Extent
@@ -115,6 +116,11 @@ class ScanPaths:
         for name, values in arrays.items():
             if values is not None and values.shape != shape:
                 raise InputError(f"{name} has the shape {values.shape}, x_deg has {shape}; they must be the same.")
+        if "forced" in self.columns and self.columns["forced"].dtype != bool:
+            raise InputError(
+                f"column forced holds {self.columns['forced'].dtype}, but it flags forced fixations: give True and "
+                "False, or another name to a column that means something else."
+            )
         for name in ("observer", "picture", "trial", "length"):
             if len(getattr(self, name)) != shape[0]:
                 raise InputError(
@@ -176,9 +182,21 @@ class ScanPaths:
         jump[:, 1:] = self.real[:, 1:] & (np.diff(self.fixation, axis=1) > 1)
         return jump
 
+    @property
+    def forced(self) -> Bool[np.ndarray, "path fixation"]:
+        """True at a fixation that its observer did not choose to make, such as on the cross before a picture."""
+        return self.columns.get("forced", np.zeros_like(self.real)) & self.real
+
+    def scored(self, given: int) -> Bool[np.ndarray, "path fixation"]:
+        """True at the fixations that a model has to predict: all but the first `given` of a path and forced ones.
+
+        A forced fixation tells where gaze was, so that it is a part of histories; it says nothing of where gaze goes.
+        """
+        return self.real & ~self.forced & (np.arange(self.x_deg.shape[1]) >= given)
+
     def name_of(self, path: int | np.integer, index: int | np.integer | None = None) -> str:
         """A path or one of its fixations in words, as used in messages."""
-        words = f"observer {self.observer[path]}, picture {self.picture[path].item()!r}"
+        words = f"observer {plain(self.observer[path])}, picture {shown(self.picture[path].item())}"
         return words if index is None else f"{words}, fixation {self.fixation[path, index]}"
 
     def _take(self, paths: np.ndarray) -> "ScanPaths":
@@ -256,7 +274,8 @@ class ScanPaths:
     def from_table(cls, table: pd.DataFrame, extent: Extent) -> "ScanPaths":
         """Scan paths from a table with the columns observer, picture, fixation, x_deg and y_deg.
 
-        `trial` and `duration_s` are used where present, every other column is kept. Rows of a path must be in order.
+        `trial`, `duration_s` and `forced` (0 and 1, or false and true: fixations that nobody chose to make) are used
+        where present, every other column is kept. Rows of a path must be in order.
         Tables in pixels, milliseconds or other column names: `foveate.read_table`.
         """
         check_names(list(table.columns), REQUIRED)
@@ -281,6 +300,8 @@ class ScanPaths:
             array[path, index] = column[order]
             return array
 
+        others = [name for name in table.columns if name == "forced" or name not in (*REQUIRED, *OPTIONAL)]
+        columns = {str(name): flags(table, name) if name == "forced" else table[name].to_numpy() for name in others}
         return cls(
             extent=extent,
             observer=names["observer"][firsts],
@@ -291,9 +312,5 @@ class ScanPaths:
             x_deg=padded(numbers(table, "x_deg")),
             y_deg=padded(numbers(table, "y_deg")),
             duration_s=padded(numbers(table, "duration_s")) if "duration_s" in table.columns else None,
-            columns={
-                str(name): padded(table[name].to_numpy())
-                for name in table.columns
-                if name not in (*REQUIRED, *OPTIONAL)
-            },
+            columns={name: padded(values) for name, values in columns.items()},
         )

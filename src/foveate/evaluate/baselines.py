@@ -74,7 +74,7 @@ def centre_bias_maps(
 def _without_each(paths: ScanPaths, grid: Grid, bandwidth_deg: float, uniform_share: float) -> SaliencyMaps:
     """Mean of the other pictures' fixation densities, each weighing as much as it has fixations."""
     maps = density_maps(paths, grid, bandwidth_deg)
-    counts = np.array([paths.length[paths.picture == picture].sum() for picture in maps.pictures])
+    counts = np.array([paths.scored(0)[paths.picture == picture].sum() for picture in maps.pictures])
     weighted = counts[:, None, None] * maps.values
     others = weighted.sum(axis=0) - weighted
     others = np.maximum(others, 0.0)  # where one picture holds nearly all, rounding may leave less than nothing
@@ -84,7 +84,7 @@ def _without_each(paths: ScanPaths, grid: Grid, bandwidth_deg: float, uniform_sh
 
 def _log_at(maps: SaliencyMaps, paths: ScanPaths) -> Float[np.ndarray, " step"]:
     """Log of the maps, each summing to one, at the cell of every scored step."""
-    path, fixation = np.nonzero(paths.real & (np.arange(paths.real.shape[1]) >= DRAWN_FROM_MAP))
+    path, fixation = np.nonzero(paths.scored(DRAWN_FROM_MAP))
     row, column = maps.grid.cell_of(paths.y_deg[path, fixation], paths.x_deg[path, fixation])
     index = maps.index_of(paths.picture.tolist())[path]
     with np.errstate(divide="ignore"):  # the log of zero is what such a map deserves

@@ -76,8 +76,8 @@ def shuffled_cells(
 
 
 def _scored(paths: ScanPaths, grid: Grid) -> tuple[Int[np.ndarray, " step"], np.ndarray]:
-    """Cell and picture of every fixation from the third of its path on, in the order of the paths."""
-    path, fixation = np.nonzero(paths.real & (np.arange(paths.real.shape[1]) >= DRAWN_FROM_MAP))
+    """Cell and picture of every scored fixation, in the order of the paths."""
+    path, fixation = np.nonzero(paths.scored(DRAWN_FROM_MAP))
     row, column = grid.cell_of(paths.y_deg[path, fixation], paths.x_deg[path, fixation])
     return row * grid.columns + column, paths.picture[path]
 

@@ -5,8 +5,9 @@ left, -90 down, whatever way the data's y axis grows (`Extent.origin` says it). 
 the saccade before: 0 straight on, 90 to the left, -90 to the right, 180 straight back. Angles lie in (-180, 180].
 
 Where fixation numbers have a gap something was not recorded, so that the jump across it is not a saccade: it is left
-out, and no turn and no pair of an autocorrelation reaches across it. A step that ends where it began (a simulated path
-may stay in its cell) has the amplitude 0 and no direction.
+out, and no turn and no pair of an autocorrelation reaches across it. A saccade to a forced fixation is nobody's choice
+and is left out too. A step that ends where it began (a simulated path may stay in its cell) has the amplitude 0 and no
+direction.
 """
 
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ class Saccades:
         if len(paths) == 0:
             raise InputError("no scan paths given: there are no saccades to describe.")
         gap = paths.after_gap[:, 1:]
-        real = paths.real[:, 1:] & ~gap & (np.arange(gap.shape[1]) >= skip)
+        real = paths.scored(1 + skip)[:, 1:] & ~gap
         if not real.any():
             raise InputError(
                 f"none of the {len(paths):,} paths has a saccade after the first {skip}: the longest has "

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from foveate.data.dataset import Dataset, Observed, each_observer
 from foveate.errors import InputError, some_of
 from foveate.evaluate.folds import random_folds
@@ -119,7 +117,7 @@ class PictureSubsets:
                         f"{where}: they saw {len(seen)} of its pictures, and a half needs {FEWEST_PICTURES} at least; "
                         "leave the observer out, or give another seed."
                     )
-                steps = int(np.maximum(own.select(pictures=seen).paths.length - DRAWN_FROM_MAP, 0).sum())
+                steps = int(own.select(pictures=seen).paths.scored(DRAWN_FROM_MAP).sum())
                 if steps < numbers:
                     raise InputError(
                         f"{where}: {steps} steps (fixations from the third on) to fit {numbers} numbers; there must "

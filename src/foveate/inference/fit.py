@@ -140,7 +140,7 @@ def _check_model(model: Any, sampler: str) -> None:
 
 def _check_steps(model: Model, data: Dataset) -> None:
     """Refuse an observer with fewer steps than the model has numbers, before anything is worked out."""
-    steps = int(np.maximum(data.paths.length - DRAWN_FROM_MAP, 0).sum())
+    steps = int(data.paths.scored(DRAWN_FROM_MAP).sum())
     if steps < len(model.labels):
         raise InputError(
             f"observer {some_of(data.paths.observers)}: {steps} steps (fixations from the third on) to fit the "

@@ -69,9 +69,10 @@ def pointwise_log_likelihood(posterior: Posterior, data: Dataset) -> Float[np.nd
 
 
 def step_table(data: Dataset) -> pd.DataFrame:
-    """Observer, picture, trial and fixation number of every scored step: the third fixation of a path and on."""
+    """Observer, picture, trial and fixation number of every scored step: the third fixation of a path and on, but for
+    forced ones."""
     paths = data.paths
-    path, fixation = np.nonzero(paths.real & (np.arange(paths.real.shape[1]) >= DRAWN_FROM_MAP))
+    path, fixation = np.nonzero(paths.scored(DRAWN_FROM_MAP))
     return pd.DataFrame(
         {
             "observer": paths.observer[path],

@@ -62,26 +62,30 @@ class Steps(eqx.Module):
         """All steps from the third fixation on; `paths` and `steps` set the padded size (None: just enough).
 
         A path without a third fixation has nothing to score: an error, unless `short` is "skip". A step after a gap in
-        the fixation numbers counts like any other.
+        the fixation numbers counts like any other. A forced fixation is in the histories of later ones, but no step.
         """
         if not isinstance(data, Dataset):
             raise InputError(f"data is a {type(data).__name__}: give a Dataset, Dataset(paths, maps).")
         scan, maps = data.paths, data.maps
         if short == "error":
             scan.require(DRAWN_FROM_MAP + 1)
-        longest = int(scan.length.max(initial=0)) - DRAWN_FROM_MAP
+        scored = scan.scored(DRAWN_FROM_MAP)
+        counts = scored.sum(axis=1)
+        longest = int(counts.max(initial=0))
         if longest < 1:
             raise InputError(
                 f"no scan path has {DRAWN_FROM_MAP + 1} fixations: the first {DRAWN_FROM_MAP} of each path are given, "
                 "so there is nothing to predict."
+                if (scan.length <= DRAWN_FROM_MAP).all()
+                else f"all fixations from number {DRAWN_FROM_MAP + 1} of their path on are forced: there is nothing to "
+                "predict."
             )
         size = (paths or len(scan), steps or longest)
         if size[0] < len(scan) or size[1] < longest:
             raise InputError(f"{len(scan)} paths of up to {longest} steps do not fit into {size[0]} x {size[1]}.")
         real = np.zeros(size, dtype=bool)
-        real[: len(scan), :longest] = scan.real[:, DRAWN_FROM_MAP:]
-        path, step = np.nonzero(real)
-        target = step + DRAWN_FROM_MAP
+        real[: len(scan)] = np.arange(size[1]) < counts[:, None]
+        path, target = np.nonzero(scored)
         # The last step at or before each place of a path; a path without any step repeats the first step of all.
         last = np.cumsum(real, axis=1) - 1
         place = np.where(last < 0, 0, last + (np.cumsum(real.sum(axis=1)) - real.sum(axis=1))[:, None])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from foveate.data.columns import as_number
+from foveate.data.columns import as_number, shown
 from foveate.data.grid import PixelFrame
 from foveate.errors import InputError
 
@@ -78,8 +78,8 @@ def parse_asc(place: Path, encoding: str) -> Asc:
                 first = 0
             case "EVENTS" if words[1:2] != ["GAZE"]:
                 raise InputError(
-                    f"{where}: fixations are in {(*words, 'no')[1]!r} coordinates, but gaze on the screen (GAZE) is "
-                    f"needed; {ANEW}, with gaze positions."
+                    f"{where}: fixations are in {shown((*words, 'no')[1])} coordinates, but gaze on the screen (GAZE) "
+                    f"is needed; {ANEW}, with gaze positions."
                 )
             case "EFIX":
                 if not first:
@@ -117,13 +117,13 @@ def number_in(where: str, name: str, text: str, may_be_missing: bool = False) ->
     """A number of a line, in words that name it."""
     number = as_number(text)
     if number is None or not (np.isfinite(number) or (may_be_missing and np.isnan(number))):
-        raise InputError(f"{where}: {name} is {text!r}, which is not a number; the line is damaged: {ANEW}.")
+        raise InputError(f"{where}: {name} is {shown(text)}, which is not a number; the line is damaged: {ANEW}.")
     return number
 
 
 def _eye_of(where: str, letter: str) -> str:
     if letter not in EYES:
-        raise InputError(f"{where}: the eye is {letter!r}, but must be L or R; the line is damaged: {ANEW}.")
+        raise InputError(f"{where}: the eye is {shown(letter)}, but must be L or R; the line is damaged: {ANEW}.")
     return EYES[letter]
 
 

@@ -21,10 +21,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from foveate.data.columns import plain, shown
 from foveate.data.grid import PixelFrame
 from foveate.data.readers.asc import ANEW, Asc, check_display, parse_asc
-from foveate.data.readers.sources import Source, _typed
-from foveate.data.readers.table import ReadReport, read_table
+from foveate.data.readers.reports import LeftOut, ReadReport
+from foveate.data.readers.sources import Source, typed
+from foveate.data.readers.table import read_table
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, counted, some_of
 
@@ -57,7 +59,7 @@ class _Trials:
     file: Path
     table: pd.DataFrame
     fixations: int
-    left_out: Mapping[str, Sequence[str]]  # by reason: where these fixations stand
+    left_out: Sequence[LeftOut]
     lost: Sequence[str]  # recordings of a picture without any fixation on it
 
 
@@ -115,6 +117,7 @@ def read_eyelink(
             duration="duration",
             duration_unit="ms",
             trial="trial",
+            forced="forced" if "forced" in table else None,
             outside=outside,
             missing=missing,
         )
@@ -220,13 +223,14 @@ def _said(asc: Asc, name: str, pattern: re.Pattern | None) -> list[Any]:
             continue  # a trial that was not recorded
         if not isinstance(value, float) and not (value and value.strip() and value.isprintable()):
             raise InputError(
-                f"{where}: the {name} is {value!r}, which is no name; mend {pattern.pattern!r}, or pass the file's "
-                "encoding, such as 'latin-1'."
+                f"{where}: the {name} is {shown(value)}, which is no name; mend {pattern.pattern!r}, or pass the "
+                "file's encoding, such as 'latin-1'."
             )
         if said[index] not in (None, value):
             raise InputError(
-                f"{where}: the {name} is {value!r}, but in line {lines[index]} it is {said[index]!r} for the same "
-                f"recording (from line {asc.recordings[index].first}), which is one trial; match one message of each."
+                f"{where}: the {name} is {shown(value)}, but in line {lines[index]} it is {shown(said[index])} for the "
+                f"same recording (from line {asc.recordings[index].first}), which is one trial; match one message of "
+                "each."
             )
         said[index], lines[index] = value, message.line
     return said
@@ -242,22 +246,22 @@ def _trials(file: Path, asc: Asc, asked: _Asked, observer: str, recorded: int) -
             )
     fixations = _of_eye(asc, asked.eye)
     said = {name: _said(asc, name, asked.patterns.get(name)) for name in ("picture", "trial", "onset", "offset")}
-    shown = _shown(asc, asked, said)
+    visible = _with_picture(asc, asked, said)
     recording = fixations["recording"].to_numpy()
     onset, offset = (np.array(said[name], dtype=float)[recording] for name in ("onset", "offset"))
     start_ms, end_ms = (fixations[name].to_numpy() for name in ("start_ms", "end_ms"))
     reasons = {  # a comparison with the NaN of an unknown time is False
-        "left out, in recordings without a picture": ~shown[recording],
-        "left out, before the picture came": shown[recording] & (end_ms < onset),
-        "left out, after the picture went": shown[recording] & (start_ms >= offset),
+        "in recordings without a picture": ~visible[recording],
+        "before the picture came": visible[recording] & (end_ms < onset),
+        "after the picture went": visible[recording] & (start_ms >= offset),
     }
     stays = ~np.logical_or.reduce(list(reasons.values()))
     if not stays.any():
         raise InputError(f"{asc.name}: no fixation was made on a picture; check picture, onset and offset.")
-    lines = fixations["line"].to_numpy()
-    left_out = {why: [f"{asc.name}, line {line}" for line in lines[rows]] for why, rows in reasons.items()}
-    unseen = np.setdiff1d(np.flatnonzero(shown), recording[stays])
-    lost = [f"observer {observer}, picture {said['picture'][index]!r}" for index in unseen]
+    left_out = [LeftOut(why, asc.name, "line", *_line_and_words(it))
+                for why, rows in reasons.items() for it in fixations.loc[rows].to_dict("records")]  # fmt: skip
+    unseen = np.setdiff1d(np.flatnonzero(visible), recording[stays])
+    lost = [f"observer {plain(observer)}, picture {shown(said['picture'][index])}" for index in unseen]
 
     if "onset" in asked.patterns:
         fixations["forced"] = start_ms < onset
@@ -272,6 +276,12 @@ def _trials(file: Path, asc: Asc, asked: _Asked, observer: str, recorded: int) -
     table["trial"] = np.array(said["trial"], dtype=object)[of] if "trial" in asked.patterns else recorded + 1 + of
     table["start_line"] = np.array([it.first for it in asc.recordings])[of]
     return _Trials(file, table, len(fixations), left_out, lost)
+
+
+def _line_and_words(fixation: Mapping[str, Any]) -> tuple[int, str]:
+    """Where an EFIX line stands, and what it says."""
+    start, end, x, y = (f"{fixation[name]:.12g}" for name in ("start_ms", "end_ms", "x", "y"))
+    return int(fixation["line"]), f"{fixation['eye']} eye, {start} to {end} ms, x = {x}, y = {y}"
 
 
 def _of_eye(asc: Asc, eye: str | None) -> pd.DataFrame:
@@ -296,7 +306,7 @@ def _of_eye(asc: Asc, eye: str | None) -> pd.DataFrame:
     return fixations
 
 
-def _shown(asc: Asc, asked: _Asked, said: Mapping[str, list[Any]]) -> np.ndarray:
+def _with_picture(asc: Asc, asked: _Asked, said: Mapping[str, list[Any]]) -> np.ndarray:
     """Whether a picture was shown in each recording; those of which too little is known are refused."""
     if not any(said["picture"]):
         texts = [it.text for it in asc.messages]
@@ -305,15 +315,15 @@ def _shown(asc: Asc, asked: _Asked, said: Mapping[str, list[Any]]) -> np.ndarray
             f"{asc.name}: no message of a recording matches picture = {asked.patterns['picture'].pattern!r}; there are "
             f"{some_of([repr(text[:60]) for text in likely], 3) or 'none'}."
         )
-    shown = np.ones(len(asc.recordings), dtype=bool)
+    visible = np.ones(len(asc.recordings), dtype=bool)
     for index, recording in enumerate(asc.recordings):
         where = f"{asc.name}, line {recording.first}"
         unsaid = [
             name for name in ("picture", "onset", "trial") if name in asked.patterns and said[name][index] is None
         ]
-        shown[index] = not {"picture", "onset"} & set(unsaid)
-        if unsaid and (shown[index] or asked.without_picture == "error"):
-            remedy = "" if shown[index] else ', or leave out such recordings with without_picture="drop"'
+        visible[index] = not {"picture", "onset"} & set(unsaid)
+        if unsaid and (visible[index] or asked.without_picture == "error"):
+            remedy = "" if visible[index] else ', or leave out such recordings with without_picture="drop"'
             raise InputError(
                 f"{where}: no message tells the {unsaid[0]} of this recording; mend {unsaid[0]} = "
                 f"{asked.patterns[unsaid[0]].pattern!r}{remedy}."
@@ -324,7 +334,7 @@ def _shown(asc: Asc, asked: _Asked, said: Mapping[str, list[Any]]) -> np.ndarray
                 f"{where}: in this recording the picture's offset ({went:.12g} ms) is not after its onset ({came:.12g} "
                 "ms); mend the expressions."
             )
-    return shown
+    return visible
 
 
 # --- all files -------------------------------------------------------------------------------------------------------
@@ -335,13 +345,14 @@ def _labelled(parts: list[_Trials]) -> list[pd.DataFrame]:
     names = ["observer", "picture", "trial"]
     whole = pd.concat([part.table.assign(file=part.file.name) for part in parts], ignore_index=True)
     for name in names:
-        whole[name] = _typed([str(value) for value in whole[name]], True)
+        whole[name] = typed([str(value) for value in whole[name]], True)
     recordings = whole.drop_duplicates([*names, "file", "start_line"])
     for row in np.flatnonzero(recordings.duplicated(names).to_numpy()):
         who, picture, trial, file, line = recordings[[*names, "file", "start_line"]].iloc[row]
         raise InputError(
-            f"{file}, line {line}: the recording is trial {trial} of observer {who}, picture {picture}, and so is one "
-            "before; let trial match something else, or leave it out to count recordings."
+            f"{file}, line {line}: the recording is trial {plain(trial)} of observer {plain(who)}, picture "
+            f"{plain(picture)}, and so is one before; let trial match something else, or leave it out to count "
+            "recordings."
         )
     ends = np.cumsum([len(part.table) for part in parts])
     return [whole.iloc[end - len(part.table) : end].drop(columns="file") for part, end in zip(parts, ends, strict=True)]
@@ -363,18 +374,17 @@ def _together(
             y="y_deg",
             duration="duration_s",
             trial="trial",
+            forced="forced" if "forced" in paths.columns else None,
         )
-    notes = [report.ranges]
-    for reason in parts[0].left_out:
-        items = [item for part in parts for item in part.left_out[reason]]
-        notes += [f"{len(items):,} {reason}: {some_of(items, 3)}."] if items else []
     return paths.require(shortest), replace(
         report,
         rows=sum(part.fixations for part in parts),
-        outside=tuple(item for _, it in read for item in it.outside),
-        missing=tuple(item for _, it in read for item in it.missing),
+        left_out=tuple(
+            row
+            for part, (_, it) in zip(parts, read, strict=True)
+            for row in sorted((*part.left_out, *it.left_out), key=lambda row: row.number)
+        ),
         lost_paths=tuple(
             item for part, (_, it) in zip(parts, read, strict=True) for item in (*part.lost, *it.lost_paths)
         ),
-        ranges="\n".join(notes),
     )

@@ -1,19 +1,18 @@
-"""Data frames of other libraries: polars, Arrow and whatever speaks their language, and events of pymovements.
+"""Scan paths from the events of pymovements, which is not imported: see `conversion.py`."""
 
-No such library is imported: a frame hands its columns over by the Arrow interface, or by its own `to_pandas` or
-`to_dict`.
-"""
-
+from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from foveate.data.columns import RowName, check_names, labels, numbers
+from foveate.data.columns import RowName, check_names, labels, numbers, plain
 from foveate.data.grid import PixelFrame
-from foveate.data.readers.sources import Source
-from foveate.data.readers.table import ReadReport, read_table
+from foveate.data.readers.conversion import pandas_frame
+from foveate.data.readers.reports import ReadReport
+from foveate.data.readers.sources import Source, load
+from foveate.data.readers.table import read_table
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, some_of
 
@@ -24,30 +23,8 @@ SAME_MS = 0.01
 
 
 def read_frame(table: Any, **settings: Any) -> tuple[ScanPaths, ReadReport]:
-    """`read_table` for a data frame of polars, an Arrow table or the like; the settings are those of `read_table`."""
-    return read_table(pandas_frame(table), **settings)
-
-
-def pandas_frame(table: Any) -> pd.DataFrame:
-    """The data frame as one of pandas, with the same columns in the same order."""
-    if isinstance(table, pd.DataFrame):
-        return table
-    if hasattr(table, "collect"):
-        raise InputError(f"the {type(table).__name__} is not computed yet; pass what its collect() gives.")
-    routes = {"__arrow_c_stream__": _by_arrow, "to_pandas": _by_pandas, "to_dict": _by_dictionary}
-    reason = "it has neither the Arrow interface nor to_pandas nor to_dict"
-    for method, convert in routes.items():
-        if not callable(getattr(table, method, None)):
-            continue
-        try:
-            return convert(table)
-        # Code of another library runs here, and the next way may do where this one fails.
-        except Exception as error:
-            reason = str(error).splitlines()[0] if str(error).strip() else type(error).__name__
-    raise InputError(
-        f"a {type(table).__name__} cannot be read as a data frame ({reason}); give one of pandas or polars, or an "
-        "Arrow table."
-    )
+    """`read_table` by another name, from when that took frames of pandas alone."""
+    return read_table(table, **settings)
 
 
 def read_pymovements(
@@ -65,7 +42,7 @@ def read_pymovements(
     missing: str = "error",
     shortest: int = 1,
 ) -> tuple[ScanPaths, ReadReport]:
-    """Scan paths from the events of pymovements (its `Events`, or their frame), and a report.
+    """Scan paths from the events of pymovements (its `Events`, their frame, or a file of that), and a report.
 
     Rows whose name is `event` are fixations; they must be in the order of their onsets, and are numbered from 1 in
     each path. `observer`, `picture` and `trial` name columns. Times are milliseconds. `location` names the column of
@@ -73,14 +50,17 @@ def read_pymovements(
     NAME_x and NAME_y; where it holds both eyes, `components` says which two numbers of each row are x and y. If there
     are rows named `blink`, the column `after_blink` flags fixations with one between them and the fixation before.
     """
-    table = pandas_frame(events if isinstance(events, pd.DataFrame) else getattr(events, "frame", events))
     roles = [observer, picture, *([trial] if trial is not None else [])]
-    check_names(list(table.columns), ["name", "onset", "offset", *roles], EVENTS)
+    whole = _events(events, roles)
+    table = whole.table
+    check_names(list(table.columns), ["name", "onset", "offset", *roles], whole.name)
     chosen, blinks = (_named(table, name) for name in (event, blink))
     if len(chosen) == 0:
-        names = sorted({str(name) for name in table["name"]})
-        raise InputError(f"{EVENTS}: none is named {event!r}, but {some_of(names) or 'there are none'}; give event=.")
-    source = Source(EVENTS, table.iloc[chosen].reset_index(drop=True), chosen + 1)
+        names = sorted({plain(name) for name in table["name"]})
+        raise InputError(
+            f"{whole.name}: none is named {event!r}, but {some_of(names) or 'there are none'}; give event=."
+        )
+    source = whole.taken(chosen, table.iloc[chosen])
     onset_ms = numbers(source.table, "onset", source.row_name)
     path = _paths(source.table, roles, source.row_name)
     _check_onsets(path, onset_ms, source.row_name)
@@ -94,7 +74,7 @@ def read_pymovements(
         columns["after_blink"] = _after_blink(source.table, table.iloc[blinks], roles, path, onset_ms)
     columns = columns.drop(columns=[f"{location}_x", f"{location}_y"], errors="ignore")
     return read_table(
-        Source(EVENTS, columns, source.lines),
+        replace(source, table=columns),
         frame=frame,
         position_unit="px",
         duration="duration",
@@ -111,20 +91,12 @@ def read_pymovements(
     )
 
 
-def _by_arrow(table: Any) -> pd.DataFrame:
-    # Whole numbers stay whole beside empty cells, where pandas would make them floats.
-    return pa.table(table).to_pandas(integer_object_nulls=True)
-
-
-def _by_pandas(table: Any) -> pd.DataFrame:
-    frame = table.to_pandas()
-    if not isinstance(frame, pd.DataFrame):
-        raise TypeError(f"its to_pandas gives a {type(frame).__name__}")
-    return frame
-
-
-def _by_dictionary(table: Any) -> pd.DataFrame:
-    return pd.DataFrame({name: list(values) for name, values in table.to_dict().items()})
+def _events(events: Any, roles: list[str]) -> Source:
+    """The events as a table, whatever they come in."""
+    if isinstance(events, str | PathLike):
+        return load(events, roles)
+    held = events if isinstance(events, pd.DataFrame) else getattr(events, "frame", events)
+    return Source(EVENTS, pandas_frame(held))
 
 
 def _named(table: pd.DataFrame, name: str) -> np.ndarray:
@@ -176,7 +148,7 @@ def _positions(source: Source, location: str, components: tuple[int, int] | None
         return numbers(table, pair[0], source.row_name), numbers(table, pair[1], source.row_name)
     if location not in table.columns:
         raise InputError(
-            f"{EVENTS}: column {location} missing; it has {some_of(list(table.columns), 12)}: compute the event "
+            f"{source.name}: column {location} missing; it has {some_of(list(table.columns), 12)}: compute the event "
             'property "location" with position_column="pixel", or name its column.'
         )
     both = np.full((len(table), 2), np.nan)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from foveate.data.texts import reason_of
 from foveate.errors import InputError
 
 # Codes of the number types that an array may hold: floats, whole numbers, truth values.
@@ -59,12 +60,15 @@ def _read(read: Callable[[], bytes], name: str, what: str, builder: "Callable[[i
         data = read()
         _check_places(data)
         return builder(len(data)).build(_ArrayUnpickler(BytesIO(data)).load(), DEEPEST)
-    except _Refused as reason:
-        raise InputError(f"{refusal}, and this holds {reason}; fetch the file anew from its authors.") from None
+    except _Refused as error:
+        raise InputError(
+            f"{refusal}, and this holds {reason_of(error)}; fetch the file anew from its authors."
+        ) from None
     # A broken or a hostile file can fail in every way there is.
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{refusal}, and this is broken ({reason}); fetch the file anew from its authors.") from error
+        raise InputError(
+            f"{refusal}, and this is broken ({reason_of(error)}); fetch the file anew from its authors."
+        ) from error
 
 
 class _Refused(Exception):  # noqa: N818

@@ -6,7 +6,8 @@ seconds; the pictures are in another file and known by their index n, the stimul
 fixation stands right behind the one that its history ends with. Fixations without their paths are refused.
 
 What pysaliency has no place for are attributes with names of our own: `subject_name`, `stimulus_name` and `trial` of a
-path, `fixation_number` of a fixation. They are written where they say more than the indices do.
+path, `fixation_number`, `x_deg`, `y_deg` (from the upper edge) and `forced` of a fixation. They are written where they
+say more than indices and pixels do.
 """
 
 import json
@@ -20,11 +21,13 @@ import h5py
 import numpy as np
 import pandas as pd
 
-from foveate.data.columns import LARGEST_WHOLE_NUMBER
+from foveate.data.columns import LARGEST_WHOLE_NUMBER, plain, shown
 from foveate.data.grid import PixelFrame
+from foveate.data.readers.reports import ReadReport
 from foveate.data.readers.sources import Source
-from foveate.data.readers.table import ReadReport, read_table
+from foveate.data.readers.table import read_table
 from foveate.data.scanpaths import ScanPaths
+from foveate.data.texts import reason_of
 from foveate.errors import InputError, some_of
 
 VERSIONS = {
@@ -36,6 +39,10 @@ VERSIONS = {
 
 # Attributes of a path that name it; the others become columns.
 NAMING = ("subject", "subject_name", "stimulus_name", "trial")
+
+# Attributes of a fixation that hold its position where pixels lose its last digit: they must say the same but for that.
+DEGREES = ("y_deg", "x_deg")
+SAME_POSITION = 1e-12  # of the picture's size
 
 # No compression makes numbers take less than this share of their room: a file that claims more is damaged.
 MOST_PER_BYTE = 1100
@@ -71,9 +78,9 @@ def read_pysaliency(
             held = _held(opened)
     # A damaged file can fail in every way there is.
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(
-            f"{file.name} cannot be read as scan paths of pysaliency ({reason}); write it anew with pysaliency."
+            f"{file.name} cannot be read as scan paths of pysaliency ({reason_of(error)}); write it anew with "
+            "pysaliency."
         ) from error
     observer, picture, trial = _names_of_paths(file.name, held, pictures)
     roles = {"observer": observer, "picture": picture, "trial": trial}
@@ -83,11 +90,14 @@ def read_pysaliency(
     for name in (duration, forced):
         if name is not None and name not in extras:
             raise InputError(
-                f"{file.name}: no attribute {name!r}; it has {some_of(list(extras), 12) or 'none'}: name the right "
-                "one, or say None if there is none."
+                f"{file.name}: no attribute {name!r}; it has {some_of([plain(it) for it in extras], 12) or 'none'}: "
+                "name the right one, or say None if there is none."
             )
     if forced is not None:
         extras["forced"] = _flags(file.name, forced, extras.pop(forced))
+    # One that holds true and false itself, and not numbers, is the one that `write_pysaliency` writes.
+    flagged = {name for name, values in extras.items() if values.dtype == bool}
+    exact = _same_positions(held, extras, frame)
     renamed = {name: f"{name}_read" for name in extras if name in table}
     table |= {renamed.get(name, name): values for name, values in extras.items()}
     wanted = _wanted(file.name, picture, only)
@@ -98,15 +108,19 @@ def read_pysaliency(
         duration=duration,
         duration_unit=None if duration is None else duration_unit,
         trial="trial",
+        forced="forced" if "forced" in flagged else None,
         outside=outside,
         missing=missing,
         shortest=shortest,
     )
     empty = (
-        f"observer {observer[path]}, picture {picture[path : path + 1].tolist()[0]!r} (empty in the file)"
+        f"observer {plain(observer[path])}, picture {shown(picture[path : path + 1].tolist()[0])} (empty in the file)"
         for path in np.flatnonzero(wanted & (held.length == 0))
     )
-    return paths, replace(report, lost_paths=(*report.lost_paths, *empty), renamed={**renamed, **report.renamed})
+    renamed |= report.renamed
+    if exact:
+        paths = _with_exact(paths, {name: renamed.pop(name) for name in DEGREES})
+    return paths, replace(report, lost_paths=(*report.lost_paths, *empty), renamed=renamed)
 
 
 def check_frame(frame: PixelFrame) -> None:
@@ -306,8 +320,8 @@ def _names_of_paths(
         for stimulus, ours, theirs in zip(held.stimulus, picture.tolist(), known.tolist(), strict=True):
             if ours != theirs:
                 raise InputError(
-                    f"{name}: stimulus {stimulus} is {theirs!r} in the file, but {ours!r} in pictures; leave pictures "
-                    "out, or name the stimuli in their order."
+                    f"{name}: stimulus {stimulus} is {shown(theirs)} in the file, but {shown(ours)} in pictures; leave "
+                    "pictures out, or name the stimuli in their order."
                 )
     keys = pd.DataFrame({"observer": observer, "picture": picture})
     running = keys.groupby(["observer", "picture"], dropna=False).cumcount().to_numpy() + 1
@@ -322,6 +336,27 @@ def _columns(held: _Held) -> dict[str, np.ndarray]:
         for index, column in enumerate(values.reshape(len(values), math.prod(values.shape[1:])).T):
             columns[name if values.ndim == 1 else f"{name}_{index}"] = column
     return {name: values for name, values in columns.items() if name not in (*NAMING, "fixation_number")}
+
+
+def _same_positions(held: _Held, extras: Mapping[str, np.ndarray], frame: PixelFrame) -> bool:
+    """Whether there are positions in degrees, which differ from those in pixels by rounding alone."""
+    if any(name not in extras or extras[name].dtype.kind != "f" for name in DEGREES):
+        return False
+    size = frame.extent.height_deg, frame.extent.width_deg
+    by_pixels = frame.to_degrees(held.y_px, held.x_px)
+    return all(
+        np.allclose(extras[name], values, rtol=0, atol=SAME_POSITION * most, equal_nan=True)
+        for name, values, most in zip(DEGREES, by_pixels, size, strict=True)
+    )
+
+
+def _with_exact(paths: ScanPaths, columns: Mapping[str, str]) -> ScanPaths:
+    """The paths with the positions in these columns, but for those that rounding puts outside the picture."""
+    exact = {name: paths.columns[column] for name, column in columns.items()}
+    inside = paths.extent.contains(exact["y_deg"], exact["x_deg"])
+    others = {name: values for name, values in paths.columns.items() if name not in columns.values()}
+    positions = {name: np.where(inside, values, getattr(paths, name)) for name, values in exact.items()}
+    return replace(paths, columns=others, **positions)
 
 
 def _flags(file: str, name: str, values: np.ndarray) -> np.ndarray:

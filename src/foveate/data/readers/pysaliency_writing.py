@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 
 from foveate.data.grid import PixelFrame
-from foveate.data.readers.pysaliency_hdf5 import NAMING, check_frame
+from foveate.data.readers.pysaliency_hdf5 import DEGREES, NAMING, check_frame
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, some_of
 
 # Names that a fixation of pysaliency has already, or that are written here: a column would take their place.
 TAKEN = {"x", "y", "t", "n", "x_int", "y_int", "lengths", "length", "subjects", "scanpaths", "scanpath_index"}
-TAKEN |= {"scanpath_history_length", "copy", "filter", "durations", "duration", "fixation_number", *NAMING}
+TAKEN |= {"scanpath_history_length", "copy", "filter", "durations", "duration", "fixation_number", *DEGREES, *NAMING}
 
 # Sizes in degrees that come from the same pixels may differ by rounding.
 SAME_SIZE = 1e-9
@@ -38,12 +38,12 @@ def write_pysaliency(
     """Write scan paths for pysaliency: `kind` 'Scanpaths', 'ScanpathFixations' or 'FixationTrains' (for its release).
 
     `frame` gives the pictures' size in pixels and must fit the paths' extent. `pictures` names pysaliency's stimuli in
-    their order: its place there is a picture's index. Distances from the left and the upper edge that are read back
-    differ by two roundings (2.3e-16 of their size) at most, or three (3.4e-16) where y was measured from the bottom,
-    durations not at all. `columns` are the extra columns to write (None: all): numbers, or text that is the same along
-    each path. A column `ts` holds onsets in seconds; without one, times are the fixations' places in their path, 0, 1,
-    2, as in pysaliency's own data without times. A fixation exactly on the right or the lower edge, which is no
-    pixel's, is an 'error', or put just inside with at_edge='move'.
+    their order: its place there is a picture's index. Where pixels lose the last digit of a position, degrees are
+    written beside them, so that `read_pysaliency` finds the same distances from the left and the upper edge. `columns`
+    are the extra columns to write (None: all): numbers, or text that is the same along each path. A column `ts` holds
+    onsets in seconds; without one, times are the fixations' places in their path, 0, 1, 2, as in pysaliency's own data
+    without times. A fixation exactly on the right or the lower edge, which is no pixel's, is an 'error', or put just
+    inside with at_edge='move'.
     """
     if kind not in ("Scanpaths", "ScanpathFixations", "FixationTrains"):
         raise InputError(f"kind = {kind!r}: say 'Scanpaths', 'ScanpathFixations' or 'FixationTrains'.")
@@ -51,6 +51,7 @@ def write_pysaliency(
     y_px, x_px = _pixels(paths, frame, at_edge)
     stimulus = _indices(paths, pictures)
     by_path, by_fixation = _attributes(paths, stimulus, list(paths.columns) if columns is None else list(columns))
+    by_fixation |= _lost_in_pixels(paths, frame, y_px, x_px)
     mapping = {"durations": "duration"} if paths.duration_s is not None else {}
     buffer = BytesIO()
     with h5py.File(buffer, "w") as opened:
@@ -87,8 +88,7 @@ def _pixels(paths: ScanPaths, frame: PixelFrame, at_edge: str) -> tuple[np.ndarr
             f"the paths lie in {extent.width_deg:g} x {extent.height_deg:g} deg, but the frame is {given.width_deg:g} "
             f"x {given.height_deg:g} deg; give its pixels and px_per_degree so that they fit."
         )
-    from_top_deg = paths.y_deg if extent.origin == "top" else extent.height_deg - paths.y_deg
-    position = frame.to_pixels(from_top_deg, paths.x_deg)
+    position = frame.to_pixels(_from_top_deg(paths), paths.x_deg)
     inside = []
     for axis, values, size in zip("yx", position, (frame.height_px, frame.width_px), strict=True):
         beyond = paths.real & (values >= size)
@@ -100,6 +100,18 @@ def _pixels(paths: ScanPaths, frame: PixelFrame, at_edge: str) -> tuple[np.ndarr
             )
         inside.append(np.where(beyond, np.nextafter(size, 0), values))
     return inside[0], inside[1]
+
+
+def _from_top_deg(paths: ScanPaths) -> np.ndarray:
+    return paths.y_deg if paths.extent.origin == "top" else paths.extent.height_deg - paths.y_deg
+
+
+def _lost_in_pixels(paths: ScanPaths, frame: PixelFrame, y_px: np.ndarray, x_px: np.ndarray) -> dict[str, np.ndarray]:
+    """The positions in degrees, if they are not those that the pixels give to the last digit."""
+    exact = {"y_deg": _from_top_deg(paths), "x_deg": paths.x_deg}
+    given = frame.to_degrees(y_px, x_px)
+    same = all(np.array_equal(*both, equal_nan=True) for both in zip(exact.values(), given, strict=True))
+    return {} if same else exact
 
 
 def _indices(paths: ScanPaths, pictures: Sequence[Any]) -> np.ndarray:

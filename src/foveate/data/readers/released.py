@@ -80,14 +80,15 @@ class SideOfFold:
         """
         if scored_from not in (2, 3):
             raise InputError(f"scored_from = {scored_from}: the released code scores from the fixation 2 or 3 on.")
-        tables = []
+        parts = []
         for picture, paths in zip(self.pictures, self.fixations_px, strict=True):
             for observer, path in enumerate(paths, start=1):
                 first = path.shape[1] > 0 and scored_from == 2
                 positions = np.concatenate([path[:, :1], path], axis=1) if first else path
                 numbers = np.arange(positions.shape[1]) + (1 if first else 2)
-                tables.append(_table(observer, picture, numbers, positions))
-        paths = ScanPaths.from_table(pd.concat(tables, ignore_index=True), RELEASED_GRID.extent)
+                parts.append((np.full_like(numbers, observer), np.full_like(numbers, picture), numbers, positions))
+        table = _table(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
+        paths = ScanPaths.from_table(table, RELEASED_GRID.extent)
         return Dataset(paths, SaliencyMaps(RELEASED_GRID, self.pictures, self.maps))
 
 
@@ -156,7 +157,7 @@ def read_released(folder: str | Path | None = None) -> Released:
     return Released(tuple(folds), order, np.stack(shuffled))
 
 
-def _table(observer: int, picture: int, numbers: np.ndarray, path_px: PathPx) -> pd.DataFrame:
+def _table(observer: np.ndarray, picture: np.ndarray, numbers: np.ndarray, path_px: PathPx) -> pd.DataFrame:
     row_px, column_px = path_px
     y_px, x_px = np.minimum(path_px + CENTRE_PX, RELEASED_CELLS)
     columns = {

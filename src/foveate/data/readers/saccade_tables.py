@@ -9,25 +9,22 @@ whether it is to count, cannot be seen from the table: `start` has no default.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
-from foveate.data.columns import EMPTY_TEXTS, RowName, check_names, labels, numbers, whole_numbers
+from foveate.data.columns import check_names, flags, labels, numbers, whole_numbers
 from foveate.data.grid import Extent
+from foveate.data.readers.reports import ReadReport
 from foveate.data.readers.sources import Source, load
-from foveate.data.readers.table import ReadReport, _check_roles, read_table
+from foveate.data.readers.table import check_roles, read_table
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, counted
 
-# As programs write them, R among these.
-FLAGS = {"0": False, "0.0": False, "false": False, "f": False, "1": True, "1.0": True, "true": True, "t": True}
-
 
 def read_saccade_table(
-    source: str | Path | pd.DataFrame | Source,
+    source: Any,
     *,
     frame: Extent,
     start: tuple[str, str] | None,
@@ -48,7 +45,7 @@ def read_saccade_table(
     missing: str = "error",
     shortest: int = 1,
 ) -> tuple[ScanPaths, ReadReport]:
-    """Scan paths from a CSV, TSV or Parquet file or a data frame with one row per saccade, and a report.
+    """Scan paths from a table with one row per saccade, and a report; `source` is a file or a frame as in `read_table`.
 
     `x`, `y` (deg) and `duration` (ms) name columns of the fixation that a saccade leads to, `saccade` the one of its
     number in the trial, `forced` and `blink` those that flag that fixation as forced and that saccade as with a blink.
@@ -68,7 +65,7 @@ def read_saccade_table(
     roles |= {"the start's x": start[0], "the start's y": start[1]} if start else {}
     others = {"trial": trial, "duration": duration, "forced": forced, "blink": blink, "start_duration": start_duration}
     roles |= {role: name for role, name in others.items() if name is not None}
-    _check_roles(roles)
+    check_roles(roles)
     data = load(source, [name for role, name in roles.items() if role in ("observer", "picture", "trial")])
     check_names(list(data.table.columns), roles.values(), data.name)
     _check_made(data, {"fixation": saccade, "forced": forced, "after_blink": blink, "at_start": None})
@@ -87,6 +84,7 @@ def read_saccade_table(
         y=y,
         duration=duration,
         trial=trial,
+        forced="forced" if "forced" in fixations.table else None,
         x0_deg=x0_deg,
         y0_deg=y0_deg,
         outside=outside,
@@ -144,19 +142,8 @@ def _landings(data: Source, roles: Mapping[str, str]) -> Source:
     table["fixation"] = whole_numbers(data.table, roles["saccade"], data.row_name)
     for role, name in (("forced", "forced"), ("blink", "after_blink")):
         if role in roles:
-            table[name] = _flags(data.table, roles[role], data.row_name)
+            table[name] = flags(data.table, roles[role], data.row_name)
     return Source(data.name, table, data.lines)
-
-
-def _flags(table: pd.DataFrame, name: str, row_name: RowName) -> Bool[np.ndarray, " row"]:
-    texts = [str(value).strip().lower() for value in table[name].tolist()]
-    for row, text in enumerate(texts):
-        if text not in FLAGS:
-            shown = "empty" if text in EMPTY_TEXTS else repr(text)
-            raise InputError(
-                f"{row_name(row)}: {name} is {shown}, but a flag must be 0 or 1, or FALSE or TRUE; mend it."
-            )
-    return np.array([FLAGS[text] for text in texts], dtype=bool)
 
 
 def _with_starts(landings: Source, roles: Mapping[str, str], start_forced: bool | None) -> Source:
@@ -180,5 +167,4 @@ def _with_starts(landings: Source, roles: Mapping[str, str], start_forced: bool 
     both = pd.concat([starts.assign(at_start=True), table.assign(at_start=False, fixation=table["fixation"] + 1)])
     rows = np.concatenate([first, np.arange(len(table))])
     order = np.lexsort([~both["at_start"].to_numpy(), rows])
-    lines = np.arange(1, len(table) + 1) if landings.lines is None else landings.lines
-    return Source(landings.name, both.iloc[order].reset_index(drop=True), lines[rows[order]])
+    return landings.taken(rows[order], both.iloc[order])

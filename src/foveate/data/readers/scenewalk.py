@@ -21,10 +21,12 @@ from numpy.lib import format as npy
 from foveate.data.columns import LARGEST_WHOLE_NUMBER
 from foveate.data.grid import Extent
 from foveate.data.readers.pickles import nested_numbers
+from foveate.data.readers.reports import ReadReport
 from foveate.data.readers.sources import Source
-from foveate.data.readers.table import ReadReport, read_table
+from foveate.data.readers.table import read_table
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
+from foveate.data.texts import reason_of
 from foveate.errors import InputError, some_of
 
 PARTS = ("x", "y", "dur", "im")
@@ -156,8 +158,7 @@ def _nested(file: Path, unpickle: bool) -> Any:
             return array
     # A broken file can fail in every way there is.
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{file.name} cannot be read as .npy ({reason}); {_ANEW}.") from error
+        raise InputError(f"{file.name} cannot be read as .npy ({reason_of(error)}); {_ANEW}.") from error
     if not unpickle:
         raise InputError(
             f"{file.name} is a pickle, as paths of unequal length are; read it with unpickle=True, which takes lists "

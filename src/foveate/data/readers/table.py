@@ -5,14 +5,14 @@ left out on request is listed in the report that comes beside the paths.
 """
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from foveate.data.columns import check_names, labels, numbers, whole_numbers
+from foveate.data.columns import check_names, flags, is_missing, labels, numbers, plain, shown, whole_numbers
 from foveate.data.grid import Extent, PixelFrame
+from foveate.data.readers.reports import MISSING, OUTSIDE, LeftOut, ReadReport
 from foveate.data.readers.sources import Source, load
 from foveate.data.scanpaths import OPTIONAL, REQUIRED, ScanPaths
 from foveate.errors import InputError, some_of
@@ -20,39 +20,8 @@ from foveate.errors import InputError, some_of
 PER_SECOND = {"ms": 1000, "s": 1}
 
 
-@dataclass(frozen=True)
-class ReadReport:
-    """What became of a table's rows: how many were read, which were left out, and where numbers are missing."""
-
-    source: str
-    rows: int
-    fixations: int
-    paths: int
-    outside: tuple[str, ...]
-    missing: tuple[str, ...]
-    lost_paths: tuple[str, ...]
-    gaps: tuple[str, ...]
-    renamed: Mapping[str, str]
-    ranges: str  # of what was kept, in degrees and seconds: where a wrong unit shows
-
-    def __str__(self) -> str:
-        """The report in a few lines, for a person."""
-        lines = [f"{self.source}: {self.rows:,} rows read, {self.fixations:,} fixations in {self.paths:,} paths kept."]
-        lines.append(self.ranges)
-        for items, text in (
-            (self.outside, "dropped, outside the picture"),
-            (self.missing, "dropped, without a position"),
-            (self.lost_paths, "lost altogether, because all their fixations were dropped"),
-            (self.gaps, "kept, after a gap in the fixation numbers"),
-        ):
-            if items:
-                lines.append(f"{len(items):,} {text}: {some_of(list(items), 3)}.")
-        lines += [f"column {before!r} kept as {after!r}." for before, after in self.renamed.items()]
-        return "\n".join(lines)
-
-
 def read_table(
-    source: str | Path | pd.DataFrame | Source,
+    source: Any,
     *,
     frame: PixelFrame | Extent,
     position_unit: str,
@@ -64,15 +33,18 @@ def read_table(
     y: str = "y",
     duration: str | None = None,
     trial: str | None = None,
+    forced: str | None = None,
     x0_deg: float = 0.0,
     y0_deg: float = 0.0,
     outside: str = "error",
     missing: str = "error",
     shortest: int = 1,
 ) -> tuple[ScanPaths, ReadReport]:
-    """Scan paths from a CSV, TSV or Parquet file or a data frame with one row per fixation, and a report.
+    """Scan paths from a table with one row per fixation, and a report.
 
-    `observer`, `picture`, `fixation`, `x`, `y`, `duration` and `trial` name columns; all others are kept as extra
+    `source` is a CSV, TSV, Parquet or Feather file, or a data frame of pandas or polars, an Arrow table or the like.
+    `observer`, `picture`, `fixation`, `x`, `y`, `duration` and `trial` name columns, and so does `forced`: there 1 or
+    true flags a fixation that nobody chose to make; it conditions, and is not scored. All others are kept as extra
     columns. `position_unit` is 'px', with a PixelFrame, or 'deg', with the picture's Extent and the position
     (`x0_deg`, `y0_deg`) of the corner where its row 0 and column 0 start. `duration_unit` is 'ms' or 's'.
     Fixations `outside` the picture and rows with a `missing` position are an 'error', or left out with 'drop'.
@@ -80,8 +52,9 @@ def read_table(
     """
     _check_settings(frame, position_unit, duration, duration_unit, (x0_deg, y0_deg), outside, missing)
     roles = {"observer": observer, "picture": picture, "fixation": fixation, "x": x, "y": y}
-    roles |= {role: name for role, name in (("duration", duration), ("trial", trial)) if name is not None}
-    _check_roles(roles)
+    more = {"duration": duration, "trial": trial, "forced": forced}
+    roles |= {role: name for role, name in more.items() if name is not None}
+    check_roles(roles)
     data = load(source, [name for role, name in roles.items() if role in ("observer", "picture", "trial")])
     check_names(list(data.table.columns), roles.values(), data.name)
 
@@ -90,6 +63,8 @@ def read_table(
     _check_order(keys, name_of)
     if duration is not None and duration_unit is not None:
         keys["duration_s"] = _durations(data.table, duration, name_of) / PER_SECOND[duration_unit]
+    if forced is not None:
+        keys["forced"] = flags(data.table, forced, data.row_name)
 
     position = numbers(data.table, y, name_of), numbers(data.table, x, name_of)
     absent = _absent(position, (y, x), missing, name_of)
@@ -114,12 +89,12 @@ def read_table(
         rows=len(stays),
         fixations=paths.fixations,
         paths=len(paths),
-        outside=_names(off, name_of),
-        missing=_names(absent, name_of),
+        left_out=_left_out(data, {OUTSIDE: off, MISSING: absent}, keys, (x, y)),
         lost_paths=_lost(keys, stays),
         gaps=tuple(paths.name_of(path, index) for path, index in np.argwhere(paths.after_gap)),
         renamed={name: kept for name, kept in kept_as.items() if name != kept},
         ranges=_ranges(table, extent),
+        forced=int(paths.forced.sum()),
     )
 
 
@@ -166,7 +141,8 @@ def _check_settings(
             raise InputError(f"{name} = {value!r}: say 'error' or 'drop'.")
 
 
-def _check_roles(roles: Mapping[str, str]) -> None:
+def check_roles(roles: Mapping[str, str]) -> None:
+    """Refuse a column that is named for two things."""
     for role, name in roles.items():
         others = [other for other in roles if roles[other] == name and other != role]
         if others:
@@ -184,13 +160,34 @@ def _namer(data: Source, keys: pd.DataFrame) -> Callable[[int], str]:
     who, what, number = (keys[name].tolist() for name in ("observer", "picture", "fixation"))
 
     def name_of(row: int) -> str:
-        return f"{data.row_name(row)} (observer {who[row]}, picture {what[row]!r}, fixation {number[row]})"
+        return f"{data.row_name(row)} ({_identity(who[row], what[row], number[row])})"
 
     return name_of
 
 
-def _names(rows: np.ndarray, name_of: Callable[[int], str]) -> tuple[str, ...]:
-    return tuple(name_of(int(row)) for row in np.flatnonzero(rows))
+def _identity(observer: Any, picture: Any, fixation: Any) -> str:
+    return f"observer {plain(observer)}, picture {shown(picture)}, fixation {fixation}"
+
+
+def _left_out(
+    data: Source, reasons: Mapping[str, np.ndarray], keys: pd.DataFrame, position: tuple[str, str]
+) -> tuple[LeftOut, ...]:
+    """The rows that were left out, in their order: each is left out for one reason."""
+    found = {}
+    for why, rows in reasons.items():
+        for row in np.flatnonzero(rows).tolist():
+            named = (keys[name].iloc[row] for name in ("observer", "picture", "fixation"))
+            said = [f"{name} = {_as_written(data.table[name].iloc[row])}" for name in position]
+            words = ", ".join([_identity(*(it.item() if isinstance(it, np.generic) else it for it in named)), *said])
+            found[row] = LeftOut(why, data.name, *data.place(row), words)
+    return tuple(found[row] for row in sorted(found))
+
+
+def _as_written(value: Any) -> str:
+    """A number as it stands in the table; an empty cell as such."""
+    if isinstance(value, str):
+        return plain(value) if value.strip() else "(empty)"
+    return "(empty)" if is_missing(value) else f"{value:.12g}"
 
 
 def _refuse(bad: np.ndarray, name_of: Callable[[int], str], text: Callable[[int], str]) -> None:
@@ -286,5 +283,7 @@ def _lost(keys: pd.DataFrame, stays: np.ndarray) -> tuple[str, ...]:
     before, after = keys[names].drop_duplicates(), keys.loc[stays, names].drop_duplicates()
     kept: set[Hashable] = set(after.itertuples(index=False, name=None))
     return tuple(
-        f"observer {row[0]}, picture {row[1]!r}" for row in before.itertuples(index=False, name=None) if row not in kept
+        f"observer {plain(row[0])}, picture {shown(row[1])}"
+        for row in before.itertuples(index=False, name=None)
+        if row not in kept
     )
