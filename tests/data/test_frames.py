@@ -252,6 +252,7 @@ def test_columns_that_are_called_like_ours_stay():
         ({}, {"observer": "who"}, "the events: column who missing"),
         ({"onset": [0, -1, 10, 400, 200, 300, 0]}, {}, r"the events, row 2: the onset -1 ms comes after one at 0 ms"),
         ({"onset": [0, None, 10, 400, 200, 300, 0]}, {}, r"row 2: the onset nan ms is not a time"),
+        ({"onset": [0, 230, 10, 400, 200, "abc", 0]}, {}, r"the events, row 6: onset is 'abc'"),
         ({"page": ["beach"] * 7}, {}, "row 3: the onset 10 ms comes after one at 230 ms.* name the trial column"),
         ({"duration": [0.199, 0.27, 0.24, 0.25, 0, 0, 0]}, {}, "row 1: the duration is 0.199 ms, but .* 199 ms apart"),
         ({"location": ["[1, 2]"] * 7}, {}, "row 1: location must be a pair of numbers"),

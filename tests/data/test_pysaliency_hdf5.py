@@ -161,6 +161,35 @@ def test_forced_fixations_are_flagged_by_the_attribute_named(tmp_path):
         read_pysaliency(file, frame=FRAME, forced="ts")
 
 
+def test_another_attribute_called_forced_is_kept_and_reported(tmp_path):
+    def fill(group) -> None:
+        scanpaths(group)
+        group["fixation_attributes"]["forced"] = XS
+        notes(group["fixation_attributes"], __attributes__=["ts", "durations", "flag", "forced"])
+
+    paths, report = read_pysaliency(write(tmp_path, fill), frame=FRAME, forced="flag")
+    assert paths.columns["forced"][0].tolist() == [True, False, True]
+    assert paths.columns["forced_read"][0].tolist() == [320.0, 0.0, 64.0]
+    assert report.renamed == {"forced": "forced_read"}
+
+
+def test_rows_are_those_of_the_file_also_where_some_pictures_are_left_out(tmp_path):
+    def fill(group) -> None:
+        scanpaths(group)
+        xs = np.array(group["xs"])
+        xs[-1] = np.where(np.isfinite(xs[-1]), 1e6, np.nan)
+        del group["xs"]
+        group["xs"] = xs
+
+    file = write(tmp_path, fill)
+    said = []
+    for only in (None, [3]):
+        with pytest.raises(InputError) as caught:
+            read_pysaliency(file, frame=FRAME, only=only)
+        said.append(str(caught.value).split("(")[0])
+    assert said[0] == said[1]
+
+
 def test_durations_may_be_milliseconds(tmp_path):
     paths, _ = read_pysaliency(write(tmp_path, scanpaths), frame=FRAME, duration_unit="ms")
     assert paths.duration_s[0, 0] == 0.00025

@@ -1,6 +1,7 @@
 """Tables of fixations: what is read, what is reported, and what is refused in which words."""
 
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -410,3 +411,23 @@ def test_missing_columns_of_parquet_and_frames_are_named(tmp_path):
 def test_settings_that_cannot_be_are_refused(tmp_path, settings, words):
     with pytest.raises(InputError, match=words):
         read_table(write(tmp_path, CSV), **(PIXELS | settings))
+
+
+@pytest.mark.parametrize("values", [[b"1.5", b"2", b"50"], [Fraction(3, 2), 2, 50]])
+def test_cells_that_are_no_plain_numbers_are_refused_or_shown_as_numbers(values):
+    table = pd.DataFrame({"observer": "a", "picture": "p", "fixation": [1, 2, 3], "x": values, "y": 1.0})
+    settings = {"frame": Extent(30.0, 20.0), "position_unit": "deg", "outside": "drop"}
+    if isinstance(values[0], bytes):
+        with pytest.raises(InputError, match="x is"):
+            read_table(table, **settings)
+    else:
+        assert "x = 50" in read_table(table, **settings)[1].left_out[0].words
+
+
+def test_a_label_beyond_the_largest_whole_number_is_text():
+    table = pd.DataFrame({"picture": "p", "fixation": [1, 2, 3], "x": 1.0, "y": 1.0})
+    table["observer"] = pd.Series([np.float64(2**63)] * 3, dtype=object)
+    paths, _ = read_table(table, frame=Extent(30.0, 20.0), position_unit="deg")
+    (observer,) = paths.observers
+    assert isinstance(observer, str)
+    assert float(observer) == 2**63

@@ -1,5 +1,7 @@
 """Climbs side by side are the same climbs."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import numpy as np
 import pytest
@@ -27,6 +29,9 @@ def test_an_error_reaches_every_thread_that_asked():
     def broken(questions):
         raise ValueError("no answer")
 
-    meeting = _Meeting(1, 1, broken)
-    with pytest.raises(ValueError, match="no answer"):
-        meeting.ask(np.zeros(2))
+    meeting = _Meeting(3, 4, broken)
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(meeting.ask, np.zeros(2)) for _ in range(3)]
+        for each in asked:
+            with pytest.raises(ValueError, match="no answer"):
+                each.result(timeout=60)

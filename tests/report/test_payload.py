@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from foveate import InputError, Model, Posterior, ScanPaths, named_model
 from foveate.data.dataset import Dataset, each_observer
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
+from foveate.evaluate.saccades import Saccades
 from foveate.inference.pointwise import pointwise_log_likelihood, policy_probabilities
 from foveate.report.command_line import command_line
 from foveate.report.compact import embedded_maps, map_error, quantised, restored
@@ -72,7 +74,7 @@ def test_the_opening_says_what_was_done(fits, study):
     assert ["sampler", "nuts"] in about["settings"]
     assert about["versions"]["jax"] == "1.2.3"
     fit_words = "foveate fit --data study.toml --model full --sampler nuts --cells 16 --seed 1 --out fits"
-    assert opening(read_results(fits), "study.toml")["command"] == fit_words
+    assert opening(read_results(fits), "/home/ann/patients/study.toml")["command"] == fit_words  # it may be sent on
     command = opening(read_results(study))["command"]
     for word in ("foveate compare", "--models saliency_baseline,fixed_choice", "--cells 16", "--draws 5", "--seed 1"):
         assert word in command
@@ -98,6 +100,13 @@ def test_data_facts_count_fixations_and_steps(fits, data):
     assert facts["fixations"] == f"{data.paths.fixations:,}"
     assert facts["scored steps"].startswith(f"{(data.paths.length - 2).sum():,} ")
     assert facts["maps"] == "16 × 16 cells, the same for all"
+    median = np.median(Saccades.of(data.paths).amplitudes_deg)
+    assert facts["saccade amplitude"].startswith(f"median {median:.1f} deg")
+    forced = replace(data.paths, columns={"forced": np.indices(data.paths.real.shape)[1] % 2 == 1})
+    counted = dict(data_facts(read_results(fits), each_observer(Dataset(forced, data.maps)))["facts"])
+    assert counted["scored steps"].startswith(f"{forced.scored(2).sum():,} ")
+    median = np.median(Saccades.of(forced).amplitudes_deg)
+    assert counted["saccade amplitude"].startswith(f"median {median:.1f} deg")
     assert ["cells of a map", "16 × 16"] in data_facts(read_results(fits), None)["facts"]
 
 

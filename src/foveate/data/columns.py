@@ -144,8 +144,8 @@ def as_number(value: Any) -> float | None:
             return np.nan
         if "_" in text:  # Python reads '1_000' as a number; a table does not mean it so
             return None
-    elif not pd.api.types.is_scalar(value):  # a list, say, of which the only item would pass for a number
-        return None
+    elif isinstance(value, bytes) or not pd.api.types.is_scalar(value):
+        return None  # a list, say, of which the only item would pass for a number
     elif is_missing(value):
         return np.nan
     try:
@@ -188,7 +188,8 @@ def _is_name(value: Any) -> bool:
 def _is_whole(value: Any) -> bool:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         return False
-    return bool(abs(value) <= LARGEST_LABEL and value == int(value))
+    # As whole numbers of Python's: as a float the largest label is rounded up.
+    return bool(np.isfinite(value)) and abs(int(value)) <= LARGEST_LABEL and bool(value == int(value))
 
 
 def _has_decimal_comma(value: Any) -> bool:

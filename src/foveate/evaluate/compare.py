@@ -121,7 +121,8 @@ def best_shares(
     Two things are uncertain, and both are in the interval. Which model is best for an observer: pictures get random
     weights (Bayesian bootstrap), the same for all observers. Which observers there are: given the winners, the shares
     follow a Dirichlet distribution. A tie counts for each of its models by a part. Where models are hardly apart for an
-    observer, the winner is a toss-up and shares are drawn towards each other: `by_observer` shows it.
+    observer, the winner is a toss-up and shares are drawn towards each other: `by_observer` shows it. The interval of a
+    model that is best for nobody reaches down to 0, and of one that is best for all up to 1.
     """
     check_key(key)
     _check(average, level)
@@ -140,7 +141,7 @@ def best_shares(
     shares /= shares.sum(axis=1, keepdims=True)
     low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0)
     share = observed / len(scores.observers)
-    low, high = np.minimum(low, share), np.maximum(high, share)  # nobody and everybody lie in their intervals
+    low, high = np.where(share == 0, 0.0, low), np.where(share == 1, 1.0, high)
     columns = {"model": scores.models, "observers": observed, "share": share}
     by_observer = pd.DataFrame(winners.mean(axis=0).T, columns=list(scores.models))
     by_observer.insert(0, "observer", list(scores.observers))

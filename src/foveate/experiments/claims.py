@@ -20,6 +20,7 @@ Tables = Mapping[str, pd.DataFrame]
 FULL, RIVALS, SINGLE = "full", ("local_choice", "fixed_choice"), "local_saliency"
 FITTED = (FULL, *RIVALS, SINGLE)
 
+DISTANT = 10  # saccades apart, and on: their amplitudes have nothing to do with each other any more
 UNIFORM_SHARE = 30 / 360  # of directions that lie within 15 deg of one, without a preference
 
 
@@ -133,38 +134,41 @@ def _amplitudes_of_observers(tables: Tables) -> Claim:
     means = {it: table[it]["mean_r2_identity"] for it in FITTED}
     spreads = {it: table[it]["sd_r2_identity"] for it in FITTED}
     mixtures = min(means[it] for it in (FULL, *RIVALS)), min(spreads[it] for it in (FULL, *RIVALS))
-    better = mixtures[0] > means[SINGLE], mixtures[1] > spreads[SINGLE]
+    better = max(means[SINGLE], 0.5) < mixtures[0], max(spreads[SINGLE], 0.5) < mixtures[1]
     words = "; ".join(f"{_title(it)} {means[it]:.2f} and {spreads[it]:.2f}" for it in FITTED)
     return Claim(
         "All but Local Saliency capture the observers' means and standard deviations of amplitude (Table 1).",
-        "stands" if all(better) and min(mixtures) > 0.5 else "stands in part" if any(better) else "does not stand",
+        "stands" if all(better) else "stands in part" if any(better) else "does not stand",
         f"R² against the identity line, of means and of standard deviations: {words}.",
     )
 
 
 def _anticorrelation(tables: Tables) -> Claim:
-    found = _statistic(tables, "lag_1")
+    """A path's own mean makes all its correlations a little negative: those of distant saccades show how much."""
+    found, curve = _statistic(tables, "lag_1"), tables["curve_autocorrelation"].query("at >= @DISTANT")
     rows = {it: found[it] for it in FITTED}
-    captured = {it: row["high"] < 0 for it, row in rows.items()}
+    apart = curve.groupby("model")[["observed", "simulated"]].mean().to_dict(orient="index")
+    captured = {it: row["high"] < apart[it]["simulated"] for it, row in rows.items()}
     alone = captured[FULL] and not any(captured[it] for it in (*RIVALS, SINGLE))
     verdict: Verdict = "stands" if alone else "stands in part" if captured[FULL] else "does not stand"
-    words = "; ".join(f"{_title(it)} {_band(row)}" for it, row in rows.items())
+    words = "; ".join(f"{_title(it)} {_band(row)} against {apart[it]['simulated']:.3f}" for it, row in rows.items())
     return Claim(
         "The full model shows the anti-correlation of successive amplitudes, weaker than in the data; the simpler "
         "models fail to (Figure 7).",
         verdict,
-        f"At lag 1 {rows[FULL]['observed']:.3f} in the data; simulated, with 95 % bands: {words}.",
+        f"At lag 1 {rows[FULL]['observed']:.3f} in the data, against {apart[FULL]['observed']:.3f} at lags from "
+        f"{DISTANT} on, which is what a path's own mean leaves; simulated, with 95 % bands: {words}.",
     )
 
 
 def _directions(tables: Tables) -> Claim:
     row = {it: _statistic(tables, f"share_{it}")[FULL] for it in ("right", "left", "up", "down")}
     across = [row[it]["low"] > UNIFORM_SHARE and row[it]["high"] < row[it]["observed"] for it in ("right", "left")]
-    missed = row["up"]["high"] < row["up"]["observed"]
+    missed = row["up"]["high"] < row["up"]["observed"] and row["down"]["observed"] < row["up"]["observed"]
     words = "; ".join(f"{it} {own['observed']:.3f}, simulated {_band(own)}" for it, own in row.items())
     return Claim(
         "The models capture the preference for horizontal saccades, though not its strength, and not the one for "
-        "upward saccades (Figure 9).",
+        "upward saccades over downward ones (Figure 9).",
         "stands" if all(across) and missed else "stands in part" if any(across) else "does not stand",
         f"Share of saccades within 15 deg of a direction ({UNIFORM_SHARE:.3f} without a preference), full model: "
         f"{words}.",

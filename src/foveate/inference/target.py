@@ -23,8 +23,9 @@ from foveate.model.packing import packed
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
 
-# Vectors that are evaluated in one call of a compiled function; side by side on a GPU, more where there are more.
-GROUP, SIDE_BY_SIDE = 32, 512
+# Vectors that are evaluated in one call of a compiled function; side by side on a GPU, more where there are more, but
+# no more than a worker's share of its memory holds.
+GROUP, SIDE_BY_SIDE, MOST_BYTES = 32, 512, 2**31
 
 # A thinned target keeps every so manieth row of steps, but not fewer rows than this.
 THINNING, FEWEST_ROWS = 4, 8
@@ -95,6 +96,12 @@ def _group(function: Callable[[Target, Array], Array], target: Target, vectors: 
     return together(partial(function, target))(vectors)
 
 
+def _side_by_side(steps: Steps) -> int:
+    """How many vectors fit: for each, four Gaussians' factors on rows and columns are held for every step."""
+    each = steps.real.size * sum(steps.grid.shape) * 4 * 8
+    return int(np.clip(MOST_BYTES // each // GROUP * GROUP, GROUP, SIDE_BY_SIDE))
+
+
 @double_precision
 def evaluate(
     function: Callable[[Target, Array], Array],
@@ -108,7 +115,7 @@ def evaluate(
     `function` must be one that is defined once (a method of `Target`, say): it is part of what is compiled.
     """
     count = len(vectors)
-    size = SIDE_BY_SIDE if target.steps.batched and count > GROUP else GROUP
+    size = _side_by_side(target.steps) if target.steps.batched and count > GROUP else GROUP
     whole = np.concatenate([vectors, vectors[-1:].repeat(-count % size, axis=0)])
     groups = [whole[first : first + size] for first in range(0, count, size)]
     call = double_precision(lambda group: np.asarray(_group(function, target, group)))

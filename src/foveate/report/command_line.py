@@ -2,6 +2,7 @@
 
 import shlex
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from foveate.errors import InputError
@@ -31,11 +32,16 @@ def command_line(results: Results, source: str | None = None) -> str | None:
     return " ".join([*words, f"--out {shlex.quote(results.folder.resolve().name)}"])
 
 
+def name_alone(source: str | None) -> str | None:
+    """The last part of where data lie: a report is sent to others, whom the rest of a path does not concern."""
+    return None if source is None else Path(source).name
+
+
 def _study(results: Results, source: str | None) -> dict[str, Any]:
     """What a study was asked, by its own word."""
     asked = dict(results.said.get("asked", {}))
     data = source if asked.get("data") is None else asked["data"]
-    return {"data": data} | asked | {"data": data, "draws": results.said.get("draws"), "seed": results.seed}
+    return {"data": None} | asked | {"data": name_alone(data), "draws": results.said.get("draws"), "seed": results.seed}
 
 
 def _fit(results: Results, source: str | None) -> dict[str, Any] | None:
@@ -50,7 +56,7 @@ def _fit(results: Results, source: str | None) -> dict[str, Any] | None:
         return None
     everybody = len(results.observers) == len(said["observers"])
     return {
-        "data": source,
+        "data": name_alone(source),
         "model": name,
         "observers": None if everybody else [str(it) for it in results.observers],
         **plain,

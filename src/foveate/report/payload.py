@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from foveate.data.dataset import Dataset
-from foveate.errors import counted, some_of
+from foveate.data.scanpaths import ScanPaths
+from foveate.errors import InputError, counted, some_of
+from foveate.evaluate.saccades import Saccades
 from foveate.figures.labels import symbol, unit
 from foveate.model.catalogue import TITLES
 from foveate.model.description import describe
 from foveate.model.model import DRAWN_FROM_MAP
-from foveate.report.command_line import command_line
+from foveate.report.command_line import command_line, name_alone
 from foveate.report.folders import Fit, Results
 
 Table = dict[str, Any]
@@ -83,7 +85,9 @@ def _settings(results: Results) -> list[list[str]]:
     rows = [["made by", results.made_by], ["seed", str(results.seed)]]
     if results.is_study:
         rows += [
-            [name.replace("_", " "), _words(value)] for name, value in said.get("asked", {}).items() if name != "cells"
+            [name.replace("_", " "), _words(name_alone(value) if name == "data" else value)]
+            for name, value in said.get("asked", {}).items()
+            if name != "cells"
         ]
         rows += [["draws that predict", _words(said.get("draws"))]]
     else:
@@ -197,7 +201,7 @@ def data_facts(results: Results, each: Mapping[Any, Dataset] | None, said: Seque
         ["pictures", f"{len(pictures)}: {some_of(pictures, 40)}"],
         ["scan paths", f"{len(lengths):,}, of {lengths.min()} to {lengths.max()} fixations, median {middle:g}"],
         ["fixations", f"{lengths.sum():,}"],
-        ["scored steps", f"{steps:,} (the third fixation of a path and on)"],
+        ["scored steps", f"{steps:,} (the third fixation of a path and on, but for forced ones)"],
         ["saccade amplitude", f"median {np.median(amplitude):.1f} deg, 95 % below {long_deg:.1f} deg"],
         ["picture", f"{grid.extent.width_deg:.4g} × {grid.extent.height_deg:.4g} deg"],
         ["maps", f"{grid.rows} × {grid.columns} cells, {whose}"],
@@ -213,9 +217,11 @@ def in_order(names: Iterable[Any]) -> list:
     return sorted(names, key=lambda it: (isinstance(it, str), it))
 
 
-def _amplitudes_deg(paths) -> np.ndarray:
-    length = np.hypot(np.diff(paths.x_deg, axis=1), np.diff(paths.y_deg, axis=1))
-    return length[paths.real[:, 1:]]
+def _amplitudes_deg(paths: ScanPaths) -> np.ndarray:
+    try:
+        return Saccades.of(paths).amplitudes_deg
+    except InputError:  # somebody who made none
+        return np.zeros(0)
 
 
 def shared_maps(each: Mapping[Any, Dataset]) -> bool:

@@ -71,7 +71,9 @@ def read_pymovements(
     columns[fixation] = pd.Series(path).groupby(path).cumcount().to_numpy() + 1
     columns["duration"] = _durations_ms(source, onset_ms)
     if len(blinks) and "after_blink" not in columns:
-        columns["after_blink"] = _after_blink(source.table, table.iloc[blinks], roles, path, onset_ms)
+        columns["after_blink"] = _after_blink(
+            source.table, whole.taken(blinks, table.iloc[blinks]), roles, path, onset_ms
+        )
     columns = columns.drop(columns=[f"{location}_x", f"{location}_y"], errors="ignore")
     return read_table(
         replace(source, table=columns),
@@ -176,14 +178,14 @@ def _pair(value: Any, components: tuple[int, int] | None, where: str) -> np.ndar
 
 
 def _after_blink(
-    table: pd.DataFrame, blinks: pd.DataFrame, roles: list[str], path: np.ndarray, onset_ms: np.ndarray
+    table: pd.DataFrame, blinks: Source, roles: list[str], path: np.ndarray, onset_ms: np.ndarray
 ) -> np.ndarray:
     """Whether a blink of the same path began between a fixation and the one before."""
     path_of = dict(zip(table[roles].itertuples(index=False, name=None), path.tolist(), strict=True))
     rows_of = pd.Series(path).groupby(path).indices
     flags = np.zeros(len(path), dtype=bool)
-    blink_ms = numbers(blinks, "onset")
-    for key, start_ms in zip(blinks[roles].itertuples(index=False, name=None), blink_ms, strict=True):
+    blink_ms = numbers(blinks.table, "onset", blinks.row_name)
+    for key, start_ms in zip(blinks.table[roles].itertuples(index=False, name=None), blink_ms, strict=True):
         rows = rows_of[path_of[key]] if key in path_of else np.zeros(0, dtype=np.int64)
         later = np.searchsorted(onset_ms[rows], start_ms, side="right")
         # The first fixation of a path has none before it.

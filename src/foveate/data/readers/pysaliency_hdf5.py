@@ -93,16 +93,21 @@ def read_pysaliency(
                 f"{file.name}: no attribute {name!r}; it has {some_of([plain(it) for it in extras], 12) or 'none'}: "
                 "name the right one, or say None if there is none."
             )
+    own = {}  # an attribute of the name that the flags get is kept by another
     if forced is not None:
-        extras["forced"] = _flags(file.name, forced, extras.pop(forced))
+        flags = _flags(file.name, forced, extras.pop(forced))
+        own = {"forced_read": extras.pop("forced")} if "forced" in extras else {}
+        extras |= {"forced": flags} | own
     # One that holds true and false itself, and not numbers, is the one that `write_pysaliency` writes.
     flagged = {name for name, values in extras.items() if values.dtype == bool}
     exact = _same_positions(held, extras, frame)
     renamed = {name: f"{name}_read" for name in extras if name in table}
-    table |= {renamed.get(name, name): values for name, values in extras.items()}
-    wanted = _wanted(file.name, picture, only)
+    renamed |= {"forced": "forced_read"} if own else {}
+    table |= {renamed.get(name, name) if name in table else name: values for name, values in extras.items()}
+    wanted, whole = _wanted(file.name, picture, only), pd.DataFrame(table)
+    kept = np.flatnonzero(np.repeat(wanted, held.length))
     paths, report = read_table(
-        Source(file.name, pd.DataFrame(table).loc[np.repeat(wanted, held.length)].reset_index(drop=True)),
+        Source(file.name, whole).taken(kept, whole.iloc[kept]),
         frame=frame,
         position_unit="px",
         duration=duration,

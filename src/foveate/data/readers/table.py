@@ -187,7 +187,7 @@ def _as_written(value: Any) -> str:
     """A number as it stands in the table; an empty cell as such."""
     if isinstance(value, str):
         return plain(value) if value.strip() else "(empty)"
-    return "(empty)" if is_missing(value) else f"{value:.12g}"
+    return "(empty)" if is_missing(value) else f"{float(value):.12g}"
 
 
 def _refuse(bad: np.ndarray, name_of: Callable[[int], str], text: Callable[[int], str]) -> None:
