@@ -35,7 +35,8 @@ def differences(findings: list[Finding]) -> list[str]:
         "potsdam35, all 35 observers and 30 pictures, by `python benchmarks/findings.py --data DIR`: nothing is fitted "
         "and nothing random. What needs fits comes after them, with the commands that made it. The released code is "
         "not in that folder; what only it shows is said to be seen there. The recovery experiment's variances are "
-        "epsilon = (25, 35) and xi = (230, 280) px^2, (row, column). Saccades across gaps in the recording are left out.",
+        "epsilon = (25, 35) and xi = (230, 280) px^2, (row, column). Saccades across gaps in the recording are "
+        "left out.",
         markdown(["#", "paper", "in the released files", "here"], rows),
         "## Evidence",
         "\n".join(f"{it.number}. {it.evidence}" for it in findings),
