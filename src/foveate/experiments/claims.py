@@ -147,10 +147,8 @@ def _anticorrelation(tables: Tables) -> Claim:
     """A path's own mean makes all its correlations a little negative: those of distant saccades show how much."""
     found, curve = _statistic(tables, "lag_1"), tables["curve_autocorrelation"].query("at >= @DISTANT")
     rows = {it: found[it] for it in FITTED}
-    apart = {
-        it: {kind: float(np.mean(curve.query("model == @it")[kind])) for kind in ("observed", "simulated")}
-        for it in rows
-    }
+    kinds = ("observed", "simulated")
+    apart = {it: {kind: float(np.mean(curve[kind][curve["model"] == it])) for kind in kinds} for it in rows}
     captured = {it: row["high"] < apart[it]["simulated"] for it, row in rows.items()}
     alone = captured[FULL] and not any(captured[it] for it in (*RIVALS, SINGLE))
     verdict: Verdict = "stands" if alone else "stands in part" if captured[FULL] else "does not stand"
