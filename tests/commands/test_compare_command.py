@@ -29,6 +29,7 @@ def undisturbed(tmp_path_factory) -> tuple[Path, str]:
 def test_it_ends_in_tables_figures_and_a_page(undisturbed):
     out, said = undisturbed
     summary = json.loads((out / "study.json").read_text())
+    assert "JAX on cpu" in summary["machine"]
     assert summary["finished"]
     assert summary["best"] == "local_saliency"
     assert (summary["fits"], summary["fits_not_converged"], summary["observers"]) == (4, 0, 2)

@@ -5,7 +5,9 @@ import json
 import pandas as pd
 import pytest
 
+from foveate.commands.studies import named_models
 from foveate.data.readers.potsdam35 import read_potsdam35
+from foveate.errors import InputError
 from foveate.evaluate.as_released import PUBLISHED_TABLE_2
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -64,3 +66,20 @@ def test_parts_that_do_not_exist_are_named(foveate_command, potsdam35_folder, tm
         assert code == 2
         assert words in said
         assert not (tmp_path / "out").exists()
+
+
+def test_the_order_reaches_every_model_that_has_one(foveate_command, potsdam35_folder, tmp_path, monkeypatch):
+    asked = []
+
+    def seen(names, priors, ordered=False):
+        asked.append(named_models(names, priors, ordered))
+        raise InputError("that is all")
+
+    monkeypatch.setattr("foveate.commands.reproduce.named_models", seen)
+    for options in ([], ["--ordered"], ["--ordered", "--as-released"]):
+        words = ["reproduce", "--data", potsdam35_folder, *options, "--out", tmp_path / "out"]
+        assert foveate_command(*words)[0] == 2
+    kinds = [{name for name, model in models.items() if model.ordered} for models in asked]
+    two_policies = {"full", "local_choice", "fixed_choice"}
+    assert kinds == [set(), two_policies, two_policies]
+    assert set(asked[1]) == two_policies | {"local_saliency", "saliency_baseline"}

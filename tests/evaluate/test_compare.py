@@ -188,6 +188,18 @@ def test_shares_are_those_of_the_winners():
     assert found.by_observer.set_index("observer").to_numpy().argmax(axis=1).tolist() == best.tolist()
 
 
+def test_intervals_of_a_model_that_is_best_for_all_and_of_one_for_nobody_reach_the_ends():
+    best = np.zeros(20, dtype=int)
+    first, second = (
+        best_shares(winners_table(best, 5.0, 0.5, np.random.default_rng(1), models=2), KEY)
+        .shares[["share", "low", "high"]]
+        .to_numpy()
+    )
+    assert (first[0], first[2], second[0], second[1]) == (1.0, 1.0, 0.0, 0.0)
+    assert 0.8 < first[1] < 1
+    assert 0 < second[2] < 0.2
+
+
 def test_doubtful_winners_widen_the_interval():
     best = np.array([0] * 30 + [1] * 10)
     sure, doubtful = (

@@ -12,6 +12,7 @@ from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.example import example_data
+from foveate.inference import target as module
 from foveate.inference.climb import value_and_gradient
 from foveate.inference.starts import dispersed_starts
 from foveate.inference.target import Target, evaluate, log_densities
@@ -102,3 +103,16 @@ def test_maps_with_empty_cells_keep_the_way_that_can_underflow():
     empty = np.array(steps.saliency)
     empty[0, 0, 0] = 0
     assert not replace(steps, saliency=empty).in_batches().batched
+
+
+def test_batches_are_cut_to_the_memory_that_they_may_take(monkeypatch):
+    target = Target.of(named_model("local_saliency"), example_data().data.select(observers=["ann"]))
+    batched = Target(target.model, target.steps.in_batches())
+    vectors = dispersed_starts(target, jax.random.key(1), 70)
+    whole = log_densities(batched, vectors)
+    each = batched.steps.real.size * (64 + 64) * 4 * 8
+    for held, size in ((1, 32), (each * 40, 32), (each * 70, 64), (each * 10_000, 512)):
+        monkeypatch.setattr(module, "MOST_BYTES", held)
+        assert module._side_by_side(batched.steps) == size
+    monkeypatch.setattr(module, "MOST_BYTES", 1)
+    np.testing.assert_allclose(log_densities(batched, vectors), whole, rtol=1e-12)
