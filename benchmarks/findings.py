@@ -147,7 +147,8 @@ def bits_in_order(them: Studies) -> list[str]:
     return [
         "## Corrected, with epsilon below xi",
         f"The corrected study again under priors restricted to the paper's order (`foveate reproduce --ordered`, "
-        f"{them.ordered.of_what()}). Where an epsilon above xi describes observers better, keeping the order costs bits:",
+        f"{them.ordered.of_what()}). Where an epsilon above xi describes observers better, keeping the order costs "
+        "bits:",
         markdown(["model", "bits, any order", "bits, in order", "NSS, in order", "AUC, in order"], rows),
         "Differences between the models in order, in bits per held-out fixation, paired by observer and picture:",
         leads(them.ordered),
