@@ -10,7 +10,7 @@ help:
 	@echo "make install   create $(VENV) and install foveate in it"
 	@echo "make demo      run the main job on the built-in example data"
 	@echo "make test      lint, types and tests (a quarter of an hour on two cores)"
-	@echo "make test-all  the same with the slow statistical checks"
+	@echo "make test-all  the same with the slow statistical checks and the documentation's site"
 	@echo "make test-pysaliency   the tests beside pysaliency, in an environment of their own"
 	@echo "make docs      the documentation as a site, in build/docs"
 	@echo "make bench     benchmarks (real data: FOVEATE_POTSDAM35=folder)"
@@ -35,7 +35,7 @@ check: install
 test: check
 	$(BIN)/python -m pytest -m "not slow"
 
-test-all: check
+test-all: check $(VENV)/.installed-docs
 	$(BIN)/python -m pytest
 
 # The lower bounds in pyproject.toml, really tried: an environment of its own that holds exactly those versions.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ REAL_DATA, PYSALIENCY, LONG = "potsdam35", "pysaliency", "slow"
 
 # The pieces of a new policy in CONTRIBUTING.md: what stands after the word `python`, and where it is put.
 SKELETON = {
-    "policies.py": "src/foveate/model/policies.py",
+    "mechanisms.py": "src/foveate/model/mechanisms.py",
     "mine.py": "tests/oracles/mine.py",
     "table.py": "tests/contracts/table.py",
 }
@@ -262,9 +263,17 @@ def test_the_citation_is_of_this_version():
     assert re.search(rf"^version: {re.escape(foveate.__version__)}$", (ROOT / "CITATION.cff").read_text(), re.M)
 
 
+def test_what_the_site_needs_is_installed_before_all_tests_run():
+    makefile = (ROOT / "Makefile").read_text()
+    for target in ("docs", "test-all"):
+        assert re.search(rf"^{target}:.* ?\$\(VENV\)/\.installed-docs$", makefile, re.M), target
+
+
 @pytest.mark.slow
 def test_the_site_builds_without_warnings_and_shows_every_command_and_option(tmp_path):
-    pytest.importorskip("sphinx")
+    missing = [name for name in ("sphinx", "myst_parser", "furo") if find_spec(name) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed: `make docs` and `make test-all` install them (extra `docs`)")
     build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", DOCS, tmp_path]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -313,7 +322,7 @@ def test_the_skeleton_of_a_policy_passes_its_contract_and_fails_with_a_mistake(t
     assert done.returncode == 0, done.stdout
     assert int(re.findall(r"(\d+) passed", done.stdout)[0]) > 10
 
-    policies = folder / "src" / "foveate" / "model" / "policies.py"
+    policies = folder / SKELETON["mechanisms.py"]
     right = policies.read_text()
     assert "`self.zeta[::-1]`" in told
     policies.write_text(right.replace("history.gaze, self.zeta)", "history.gaze, self.zeta[::-1])"))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from foveate.data.readers.saccade_tables import read_saccade_table
     from foveate.data.readers.scenewalk import read_scenewalk, read_scenewalk_maps
     from foveate.data.readers.table import read_table
+    from foveate.data.readings import read_settings
     from foveate.data.saliency import SaliencyMaps
     from foveate.data.scanpaths import ScanPaths
     from foveate.errors import InputError
@@ -115,6 +116,7 @@ __all__ = [
     "read_saccade_table",
     "read_scenewalk",
     "read_scenewalk_maps",
+    "read_settings",
     "read_table",
     "recover",
     "reliability",
@@ -155,6 +157,7 @@ _HOMES = {
     "foveate.data.readers.saccade_tables": ("read_saccade_table",),
     "foveate.data.readers.scenewalk": ("read_scenewalk", "read_scenewalk_maps"),
     "foveate.data.readers.table": ("read_table",),
+    "foveate.data.readings": ("read_settings",),
     "foveate.data.saliency": ("SaliencyMaps",),
     "foveate.data.scanpaths": ("ScanPaths",),
     "foveate.errors": ("InputError",),

@@ -88,7 +88,7 @@ class Demo:
         write_whole(self.table, lambda file: table.to_csv(file, index=False))
         paths, maps = example.data.paths, example.data.maps
         path = next(iter(simulate(example.models, maps, paths, jax.random.key(self.seed + 1))))
-        policies = [type(policy).__name__ for policy in example.models[path.observer].policies]
+        policies = example.models[path.observer].policy_names
         with journal_style():
             figure = new_figure(140, 112)
             scan_path(path, maps[path.picture], maps.grid, policies, figure.subplots())

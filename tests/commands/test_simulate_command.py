@@ -43,12 +43,14 @@ def test_each_draw_imitates_the_observed_paths(fits, tmp_path, foveate_command):
     for path in observed:
         assert all(lengths[path.observer, path.picture, draw] == len(path) for draw in (1, DRAWS))
     assert set(table.loc[table["fixation"] <= 2, "policy"]) == {"map"}
-    assert set(table.loc[table["fixation"] > 2, "policy"]) == {"Global"}
+    assert set(table.loc[table["fixation"] > 2, "policy"]) == {"global"}
     paths, report = read_table(
         out / "simulated.csv", frame=Extent(24.0, 32.0), position_unit="deg", x="x_deg", y="y_deg", trial="trial"
     )
     assert (len(paths), report.fixations) == (summary["paths"], summary["fixations"])
     np.testing.assert_array_equal(np.sort(paths.x_deg[paths.real]), np.sort(table["x_deg"]))
+    assert set(paths.columns["policy"][paths.real]) == {"global", "map"}
+    assert "forced" not in table
 
 
 def test_an_observers_paths_do_not_depend_on_the_others(fits, tmp_path, foveate_command):
@@ -70,6 +72,7 @@ def test_observed_starts_are_kept(fits, tmp_path, foveate_command):
     first = table[table["picture"] == "beach"].iloc[:2]
     np.testing.assert_allclose(first["x_deg"], path.x_deg[:2])
     np.testing.assert_allclose(first["y_deg"], path.y_deg[:2])
+    assert set(first["policy"]) == {"observed"}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +114,25 @@ class Fitted:
     def models(self, draws, key):
         self.asked.append((draws, np.asarray(jax.random.key_data(key)).tolist()))
         return [named_model("local_saliency", xi=(5.0 * draw, 7.0 * draw)) for draw in range(1, draws + 1)]
+
+
+def test_forced_fixations_are_flagged_in_everybodys_rows(tmp_path):
+    """Those of ann have them, those of ben do not: the column is whole all the same, and is read back."""
+    whole = example_data().data.select(observers=["ann", "ben"], pictures=["beach", "bridge"])
+    table = whole.paths.to_table()
+    table["forced"] = (table["observer"] == "ann") & table["fixation"].isin([1, 4])
+    paths = ScanPaths.from_table(table, whole.paths.extent)
+    maps = whole.maps.resample(Grid(8, 8, paths.extent))
+    each = {who: Dataset(paths.select(observers=[who]), maps) for who in ("ann", "ben")}
+    asked = {"seed": 1, "draws": 2, "observed_start": False}
+    made = _simulated(each, {who: Fitted() for who in each}, asked, lambda *_: None)
+    assert made["forced"].dtype == bool
+    expected = (made["observer"] == "ann") & made["fixation"].isin([1, 4])
+    np.testing.assert_array_equal(made["forced"], expected)
+    made.to_csv(tmp_path / "simulated.csv", index=False)
+    named = {"position_unit": "deg", "x": "x_deg", "y": "y_deg", "trial": "trial", "forced": "forced"}
+    read, _ = read_table(tmp_path / "simulated.csv", frame=paths.extent, **named)
+    assert read.forced.sum() == expected.sum() == 2 * table["forced"].sum()
 
 
 def simulated(fitted: Fitted, paths=None, seed: int = 1, observed_start: bool = False):

@@ -4,6 +4,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+import jax
 import numpy as np
 import pandas as pd
 
@@ -18,6 +19,10 @@ from oracles import paper
 # Neither the grid nor its cells are square.
 EXTENT = Extent(18.0, 31.0)
 GRID = Grid(9, 12, EXTENT)
+
+# As far back as any part of a row looks; further than there are fixations, so that what was not made must not count.
+MEMORY = 6
+DURATIONS_S = np.array([0.21, 0.0, 0.47, 0.33])  # of the fixations of a situation; one is not known
 
 # The only salient cell of the one-cell map, as a share of rows and columns.
 ONE_CELL = (0.3, 0.65)
@@ -54,10 +59,10 @@ def maps_on(grid: Grid) -> dict[str, np.ndarray]:
 def situations() -> tuple[list[list[tuple[float, float]]], list[str]]:
     """For every map and gaze the fixations so far, (y, x), and the map's name."""
     places = gazes(EXTENT)
-    before = np.roll(places, 3, axis=0)
-    pairs = [[tuple(old), tuple(new)] for old, new in zip(before, places, strict=True)]
+    earlier = [np.roll(places, shift, axis=0) for shift in (7, 5, 3)]
+    made = [[tuple(place) for place in path] for path in zip(*earlier, places, strict=True)]
     names = list(maps_on(GRID))
-    return [pair for _ in names for pair in pairs], [name for name in names for _ in pairs]
+    return [path for _ in names for path in made], [name for name in names for _ in made]
 
 
 @cache
@@ -66,12 +71,10 @@ def histories() -> tuple[History, np.ndarray]:
     fixations, names = situations()
     maps = maps_on(GRID)
     made = [
-        History.of(Picture.whole(GRID, maps[name]), *np.array(pair).T)
-        for pair, name in zip(fixations, names, strict=True)
+        History.of(Picture.whole(GRID, maps[name]), *np.array(path).T, memory=MEMORY, duration_s=DURATIONS_S)
+        for path, name in zip(fixations, names, strict=True)
     ]
-    batch = History(
-        *(np.stack([getattr(one, field) for one in made]) for field in ("position_deg", "saliency", "count"))
-    )
+    batch = jax.tree.map(lambda *leaves: np.stack(leaves), *made)
     return batch, np.stack([maps[name] for name in names])
 
 
@@ -81,10 +84,12 @@ def scene_of(name: str) -> paper.Scene:
 
 
 def parameter_sets(model: Model) -> dict[str, np.ndarray]:
-    """The model's own parameters, then all combinations of the extreme variances: name to (set, ...)."""
+    """The model's own parameters, then combinations of extreme variances (of two pairs all): name to (set, ...)."""
     own = model.parameters
-    pairs = [name for name, value in own.items() if np.ndim(value)]
-    sets = list(product(VARIANCES, repeat=len(pairs)))
+    pairs = [name for name, value in own.items() if model.labels_of[name][-1].endswith("_column")]
+    few = len(pairs) <= 2
+    shifted = [tuple(np.roll(VARIANCES, shift, axis=0)[: len(pairs)]) for shift in range(len(VARIANCES))]
+    sets = list(product(VARIANCES, repeat=len(pairs))) if few else shifted
     combinations = np.array(sets).reshape(len(sets), len(pairs), 2)
     values = {}
     for name, value in own.items():
@@ -116,7 +121,14 @@ def dataset_on(grid: Grid) -> Dataset:
         "half": np.concatenate([right, right[::2]]),
     }.items():
         rows += [
-            {"observer": 1, "picture": picture, "fixation": number, "y_deg": y, "x_deg": x}
+            {
+                "observer": 1,
+                "picture": picture,
+                "fixation": number,
+                "y_deg": y,
+                "x_deg": x,
+                "duration_s": 0.1 + number / 50,
+            }
             for number, (y, x) in enumerate(visited)
         ]
     paths = ScanPaths.from_table(pd.DataFrame(rows), grid.extent)

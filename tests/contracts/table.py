@@ -5,79 +5,135 @@ values of its parameters, and an oracle for it that owes nothing to the package.
 the ordinary (see `situations.py`).
 
 The oracle of
-- a policy gives its log-weight in every cell, from (scene, gaze, parameters);
-- a choice gives the probability of the first policy, from (scene, fixations, parameters);
+- a policy or a factor gives its log-weight in every cell, from (scene, fixations, parameters);
+- a choice gives the probability of the first policy, or of all, from (scene, fixations, parameters);
 - a prior is a frozen distribution of scipy.stats, from its parameters;
 - a model gives the probability of every cell, from (scene, fixations, parameters).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from contracts.situations import DURATIONS_S
 from foveate.model import catalogue
-from foveate.model.choices import Choice, FixedChoice, OnlyPolicy, SaliencyLevelChoice, SaliencyRatioChoice
+from foveate.model.choices import (
+    Choice,
+    FixedChoice,
+    OnlyPolicy,
+    SaliencyLevelChoice,
+    SaliencyRatioChoice,
+    SoftmaxChoice,
+)
+from foveate.model.factors import Cardinal, Factor, Modulated, SaliencyDrift, Turning, VisitedBefore
+from foveate.model.features import FEATURES
+from foveate.model.mechanisms import (
+    CentreBias,
+    HeavyTailedGlobal,
+    Momentum,
+    Return,
+    SalientGlobal,
+    SalientLocal,
+    Uniform,
+)
 from foveate.model.model import Model
 from foveate.model.policies import Global, Local, Policy, PrintedRepelledGlobal, RepelledGlobal, StaticSaliency
 from foveate.model.priors import Beta, InverseGamma, LogNormal, Normal, Prior
-from oracles import paper
+from oracles import beyond, paper
 
 
 @dataclass(frozen=True)
 class Row:
-    """A class or a model's name, its parameters, its oracle; `form` holds a model's settings that are no parameters."""
+    """A class or a model's name, its parameters, its oracle; `form` holds settings that are no parameters."""
 
     part: type | str
     parameters: dict[str, Any]
     oracle: Callable
-    form: dict[str, str] = field(default_factory=dict)
+    form: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """As pytest shows it."""
-        name = self.part if isinstance(self.part, str) else self.part.__name__
-        return "-".join([name, *self.form.values()])
+        return "-".join([self.part, *self.form.values()]) if isinstance(self.part, str) else self.part.__name__
 
     def make(self) -> Any:
         """The part with its ordinary parameters."""
         if isinstance(self.part, str):
             return catalogue.named_model(self.part, **self.parameters, **self.form)
-        return self.part(**self.parameters)
+        return self.part(**self.parameters, **self.form)
+
+    def policy(self) -> Policy:
+        """The row's policy, or the map modulated by the row's factor."""
+        part = self.make()
+        return Modulated(StaticSaliency(), (part,)) if isinstance(part, Factor) else part
 
     def model(self) -> Model:
         """A model to put to the test: the row's own, or one that consists of the row's policy alone."""
-        part = self.make()
-        if isinstance(part, Model):
-            return part
-        return Model((part,), OnlyPolicy(), dict.fromkeys(self.parameters, ANY_PRIOR), self.name)
+        if isinstance(self.part, str):
+            return self.make()
+        priors: dict[str, Prior] = {
+            name: VARIANCE if np.ndim(value) else NUMBER for name, value in self.parameters.items()
+        }
+        return Model((self.policy(),), OnlyPolicy(), priors, self.name)
 
     def density(self, scene: paper.Scene, fixations: list, **parameters) -> np.ndarray:
         """The oracle's probability of every cell, of a model or of a policy alone."""
         if isinstance(self.part, str):
             return self.oracle(scene, fixations, **parameters, **self.form)
-        return paper.normalised(self.oracle(scene, fixations[-1], **parameters))
+        weight = self.oracle(scene, fixations, **parameters)
+        return paper.normalised(scene.log_saliency + weight if issubclass(self.part, Factor) else weight)
 
 
-ANY_PRIOR = LogNormal(1.0, 1.0)
+def at_gaze(oracle: Callable) -> Callable:
+    """The oracle of a policy that looks at the present fixation alone, from all fixations."""
+    return lambda scene, fixations, **parameters: oracle(scene, fixations[-1], **parameters)
+
+
+# Of parameters in a policy's row: pairs are variances, single numbers may be any.
+VARIANCE, NUMBER = LogNormal(1.0, 1.0), Normal(0.0, 1.0)
 
 # Epsilon and xi differ between the axes, so that an exchange of the two shows. All in deg^2.
 EPSILON, XI = (1.7, 4.1), (31.0, 19.0)
 
+# Different everywhere, so that an exchange of two shows.
+DIRECTIONS = {"rightward": 0.2, "upward": -0.3, "horizontal": 0.5, "diagonal": 0.15, "cardinal": 0.4}
+TURNS = {"onward": 0.8, "axial": -0.35}
+VISITED = {"mu": -1.4, "omega": 7.0, "lambda_": 0.6}
+
 TABLE = [
     # policies
-    Row(StaticSaliency, {}, paper.static),
-    Row(Local, {"epsilon": EPSILON}, paper.local),
-    Row(Global, {"xi": XI}, paper.unrepelled),
-    Row(RepelledGlobal, {"xi": XI, "epsilon": EPSILON}, paper.released),
-    Row(PrintedRepelledGlobal, {"xi": XI, "epsilon": EPSILON}, paper.printed),
+    Row(StaticSaliency, {}, at_gaze(paper.static)),
+    Row(Local, {"epsilon": EPSILON}, at_gaze(paper.local)),
+    Row(Global, {"xi": XI}, at_gaze(paper.unrepelled)),
+    Row(RepelledGlobal, {"xi": XI, "epsilon": EPSILON}, at_gaze(paper.released)),
+    Row(PrintedRepelledGlobal, {"xi": XI, "epsilon": EPSILON}, at_gaze(paper.printed)),
+    Row(SalientLocal, {"epsilon": EPSILON, "alpha_local": 1.6}, beyond.salient_local),
+    Row(SalientGlobal, {"xi": XI, "alpha_global": 0.7}, beyond.salient_global),
+    Row(HeavyTailedGlobal, {"xi": XI, "nu": 3.2, "alpha_global": 0.7}, beyond.heavy_tailed_global),
+    Row(Momentum, {"zeta": (6.0, 2.5), "kappa": 0.6, "alpha_momentum": 1.3}, beyond.momentum),
+    Row(Return, {"eta": (2.0, 3.5), "alpha_return": 0.4}, beyond.return_),
+    Row(CentreBias, {"tau": (20.0, 41.0)}, beyond.centre_bias),
+    Row(Uniform, {}, beyond.uniform),
+    # factors
+    Row(Cardinal, DIRECTIONS, beyond.cardinal),
+    Row(Turning, TURNS, beyond.turning),
+    Row(VisitedBefore, VISITED, beyond.visited_before),
+    Row(SaliencyDrift, {"delta": -0.3}, beyond.saliency_drift),
     # choices
     Row(OnlyPolicy, {}, lambda scene, fixations: 1.0),
     Row(FixedChoice, {"rho": 0.3}, paper.fixed_choice_rho),
     Row(SaliencyRatioChoice, {"b": 0.7, "s0": 1.9}, paper.ratio_choice),
+    Row(
+        SoftmaxChoice,
+        {"base": (0.4, -1.1), "slopes": ((0.3, -0.2, 0.5, 0.1, -0.4), (-0.6, 0.7, 0.2, -0.3, 0.1))},
+        partial(beyond.softmax_choice, durations=DURATIONS_S),
+        {"among": ("local", "global", "return"), "features": tuple(FEATURES)},
+    ),
     Row(SaliencyLevelChoice, {"b": -0.4, "s0": 2.5}, paper.level_choice),
     # priors
     Row(Normal, {"mean": -1.3, "variance": 2.6}, lambda mean, variance: stats.norm(mean, np.sqrt(variance))),
@@ -108,4 +164,4 @@ def rows_of(*kinds: type) -> list:
     return [pytest.param(row, id=row.name) for row in TABLE if belongs(row)]
 
 
-KINDS = (Policy, Choice, Prior)
+KINDS = (Policy, Factor, Choice, Prior)

@@ -1,22 +1,24 @@
 """The contract table has a row for everything there is."""
 
 from contracts.table import KINDS, TABLE
-from foveate.model import catalogue, choices, policies, priors
+from foveate.model import catalogue, choices, factors, mechanisms, policies, priors
+from foveate.model.factors import Modulated
 
 
 def concrete(kind: type) -> set[type]:
     """All classes of the package that are of this kind and can be made."""
     return {
         part
-        for module in (policies, choices, priors)
+        for module in (policies, mechanisms, factors, choices, priors)
         for part in vars(module).values()
         if isinstance(part, type) and issubclass(part, kind) and not part.__abstractmethods__
     }
 
 
-def test_every_policy_choice_and_prior_has_a_row():
+def test_every_policy_factor_choice_and_prior_has_a_row():
     everything = {part for kind in KINDS for part in concrete(kind)}
-    assert len(everything) >= 13
+    assert len(everything) >= 25
+    everything -= {Modulated}  # it has no parameters of its own; every row of a factor is one
     assert {row.part for row in TABLE if isinstance(row.part, type)} == everything
 
 

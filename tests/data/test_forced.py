@@ -14,12 +14,14 @@ from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 from foveate.evaluate.baselines import centre_bias_maps
+from foveate.evaluate.distances import map_agreement
 from foveate.evaluate.roc import shuffled_cells
 from foveate.evaluate.saccades import Saccades
 from foveate.evaluate.scores import score_steps
 from foveate.inference.fit import fit, fit_each
 from foveate.model.catalogue import named_model
 from foveate.report.steps import step_numbers
+from foveate.simulation.simulate import simulate
 
 EXTENT = Extent(12.0, 16.0, "top")
 GRID = Grid(6, 8, EXTENT)
@@ -112,6 +114,33 @@ def test_saccades_to_forced_fixations_are_nobodys(paths):
     kept = saccades.real
     np.testing.assert_array_equal(saccades.amplitude_deg[kept], every.amplitude_deg[kept])
     assert np.isnan(saccades.amplitude_deg[0, [1, 3]]).all()
+
+
+def test_simulated_paths_are_counted_as_the_recorded_ones_that_they_imitate(data):
+    made = simulate(named_model("saliency_baseline"), data.maps, data.paths, jax.random.key(1))
+    np.testing.assert_array_equal(Saccades.of(made).real, Saccades.of(data.paths).real)
+    assert Saccades.of(made, skip=1).count == Saccades.of(data.paths, skip=1).count == 3 * 2 + 3 * 4
+    pairs = Saccades.of(data.paths)
+    np.testing.assert_array_equal(Saccades.of(made).stretch, pairs.stretch)
+    chosen = ScanPaths.from_table(made.to_table().query("not forced").drop(columns="forced"), EXTENT)
+    np.testing.assert_array_equal(density_maps(made, GRID, 1.0).values, density_maps(chosen, GRID, 1.0).values)
+    joined = join_paths([made, made])
+    assert joined.forced.sum() == 2 * data.paths.forced.sum()
+
+
+def test_the_density_of_simulated_fixations_is_of_those_that_count(data):
+    made = simulate(named_model("saliency_baseline"), data.maps, data.paths, jax.random.key(1))
+    found = map_agreement([made], data.maps, bandwidth_deg=1.0)
+    assert found["fixations"].tolist() == [2 + 4] * 3
+    later = made.to_table().query("fixation > 2 and not forced").drop(columns="forced")
+    alone = map_agreement([ScanPaths.from_table(later, EXTENT)], data.maps, bandwidth_deg=1.0, start=0)
+    np.testing.assert_array_equal(found, alone)
+    # A picture without any is not in the table, as one that nobody looked at for long enough; none at all is an error.
+    flags = made.to_table()
+    of_a = flags.assign(forced=flags["forced"] | (flags["picture"] == "a"))
+    assert map_agreement([ScanPaths.from_table(of_a, EXTENT)], data.maps).index.tolist() == ["b", "c"]
+    with pytest.raises(InputError, match="after the first 2 are forced"):
+        map_agreement([ScanPaths.from_table(flags.assign(forced=True), EXTENT)], data.maps)
 
 
 def test_every_score_has_the_same_steps(data):

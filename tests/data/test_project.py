@@ -8,7 +8,7 @@ from PIL import Image
 from foveate.data.dataset import Dataset, each_observer
 from foveate.data.density import choose_bandwidth, density_maps, leave_one_out_maps
 from foveate.data.project import Project
-from foveate.data.readings import BANDWIDTHS_DEG, read_project
+from foveate.data.readings import BANDWIDTHS_DEG, read_project, read_settings
 from foveate.errors import InputError
 
 CELLS = 8
@@ -192,6 +192,53 @@ def test_maps_and_pictures_come_from_folders(study, tmp_path):
     (tmp_path / "maps" / "wood.png").unlink()
     with pytest.raises(InputError, match="no image of picture wood"):
         read_project(Project.read(file), CELLS)
+
+
+def test_pictures_without_a_file_are_counted_and_named(study, tmp_path):
+    (tmp_path / "pictures").mkdir()
+    file = study(("px_per_degree = 20", 'px_per_degree = 20\nfolder = "pictures"'))
+    words = "no file for 2 of 2 pictures: beach, wood; they are shown without background"
+    assert words in read_project(Project.read(file), CELLS).missing
+    for name in ("beach.png", "wood"):  # with an ending or without
+        (tmp_path / "pictures" / name).write_bytes(b"")
+    assert read_project(Project.read(file), CELLS).missing == ""
+    assert read_project(Project.read(study()), CELLS).missing == ""  # no folder is named
+
+
+@pytest.mark.parametrize("own", ["false", "true"])
+def test_the_gain_of_maps_is_that_of_their_cells_over_uniform(study, own):
+    readings = read_project(Project.read(study(("leave_one_out = false", f"leave_one_out = {own}"))), CELLS)
+    bits = [
+        np.log2(CELLS**2 * part.maps[path.picture][readings.grid.cell_of(y, x)])
+        for part in each_observer(readings.data).values()
+        for path in part.paths
+        for y, x in zip(path.y_deg, path.x_deg, strict=True)
+    ]
+    assert len(bits) == 10
+    assert readings.gain_bits == pytest.approx(np.mean(bits))
+    if own == "true":
+        found = choose_bandwidth(readings.paths, readings.grid, [2.0], uniform_share=0.01)
+        assert readings.gain_bits == pytest.approx(found.held_out_bits[0])
+
+
+def test_forced_fixations_do_not_enter_the_gain_of_maps(study, tmp_path):
+    file = study(('duration = "ms"', 'duration = "ms"\nforced = "mood"'))
+    rows = [line.rsplit(",", 1)[0] for line in TABLE.splitlines()[1:]]
+    flagged = [f"{row},{int(row.startswith('ann,wood,2'))}" for row in rows]
+    (tmp_path / "fixations.csv").write_text("\n".join([TABLE.splitlines()[0], *flagged]))
+    readings = read_project(Project.read(file), CELLS)
+    assert isinstance(readings.data, Dataset)
+    every = np.log2(CELLS**2 * readings.data.maps.at(readings.paths))
+    assert readings.paths.forced.sum() == 1
+    assert readings.gain_bits == pytest.approx(np.mean(every[readings.paths.real & ~readings.paths.forced]))
+
+
+def test_settings_are_read_in_one_go_with_their_own_cells(study):
+    file = study(("folds = 2", "folds = 2\ncells = 6"))
+    assert read_settings(file).grid.shape == (6, 6)
+    assert read_settings(file, cells=9).grid.shape == (9, 9)
+    assert read_settings(study()).grid.shape == (64, 64)
+    assert read_settings(file).paths.observers == ["ann", "ben"]
 
 
 def test_study_settings_are_options_of_the_command_line(study):

@@ -36,25 +36,27 @@ def paths_of(*positions, extent=SQUARE, numbers=None, observers=None) -> ScanPat
     return ScanPaths.from_table(pd.DataFrame(rows), extent)
 
 
-def random_paths(count: int, seed: int, gaps: bool = True) -> ScanPaths:
-    """Paths of 1 to 12 fixations, some of which stay where they are, some with gaps in their numbers."""
+def random_paths(count: int, seed: int, gaps: bool = True, forced: bool = False) -> ScanPaths:
+    """Paths of 1 to 12 fixations, some of which stay where they are, some with gaps in their numbers, some forced."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 13, count)
     positions = [rng.uniform(0, 20, (n, 2)) for n in lengths]
     for places in positions[::5]:
         places[1:2] = places[:1]
     steps = [rng.choice([1, 1, 1, 1, 3] if gaps else [1], n) for n in lengths]
-    return paths_of(*positions, numbers=[np.cumsum(s) for s in steps], observers=rng.integers(1, 5, count))
+    paths = paths_of(*positions, numbers=[np.cumsum(s) for s in steps], observers=rng.integers(1, 5, count))
+    return replace(paths, columns={"forced": rng.random(paths.real.shape) < 0.2}) if forced else paths
 
 
 def by_loop(paths: ScanPaths) -> tuple[list[float], list[float], list[float], list[list[float]]]:
-    """Amplitudes, directions, turns, and amplitudes by stretch without a gap: saccade by saccade."""
+    """Amplitudes, directions, turns, and amplitudes by stretch without a gap or forced one: saccade by saccade."""
     amplitudes, directions, turns, stretches = [], [], [], []
     for path in paths:
         before = None
         stretches.append([])
+        forced = path.columns.get("forced", [False] * len(path))
         for i in range(1, len(path)):
-            if path.fixation[i] != path.fixation[i - 1] + 1:
+            if forced[i] or path.fixation[i] != path.fixation[i - 1] + 1:
                 before = None
                 stretches.append([])
                 continue
@@ -76,9 +78,11 @@ def same_angles(a, b) -> None:
     np.testing.assert_allclose((np.asarray(a) - np.asarray(b) + 180) % 360 - 180, 0, atol=1e-6)
 
 
-def test_saccades_are_those_of_a_plain_loop():
-    paths = random_paths(60, seed=1)
+@pytest.mark.parametrize("forced", [False, True])
+def test_saccades_are_those_of_a_plain_loop(forced):
+    paths = random_paths(60, seed=1, forced=forced)
     assert paths.after_gap.sum() > 20
+    assert (paths.forced.sum() > 40) == forced
     saccades = Saccades.of(paths)
     amplitudes, directions, turns, _ = by_loop(paths)
     np.testing.assert_allclose(saccades.amplitudes_deg, amplitudes)
@@ -131,6 +135,19 @@ def test_nothing_reaches_across_a_gap():
     assert saccades.turns_deg.tolist() == [0, 90]
 
 
+def test_nothing_reaches_across_a_forced_fixation():
+    whole = paths_of([(1, 1), (2, 1), (4, 1), (4, 5), (9, 5), (9, 6), (9, 9)])
+    forced = replace(whole, columns={"forced": np.array([[True, False, False, True, False, False, False]])})
+    saccades = Saccades.of(forced)
+    assert saccades.amplitudes_deg.tolist() == [1, 2, 5, 1, 3]
+    assert saccades.turns_deg.tolist() == [0, 90, 0]
+    assert saccades.stretch.tolist() == [[0, 0, 1, 1, 1, 1]]
+    # Pairs one apart are (1, 2), (5, 1) and (1, 3), pairs two apart (5, 3) alone: (2, 5) has the forced one between.
+    own = np.array([1, 2, 5, 1, 3]) - 2.4
+    lag_1, lag_2 = own[0] * own[1] + own[2] * own[3] + own[3] * own[4], own[2] * own[4]
+    np.testing.assert_allclose(autocorrelation(saccades, 2), [1, lag_1 / 3 / np.mean(own**2), lag_2 / np.mean(own**2)])
+
+
 def test_skipped_saccades_take_their_turns_with_them():
     saccades = Saccades.of(paths_of([(1, 1), (2, 1), (2, 4), (0, 4)], [(1, 1), (2, 1)]), skip=1)
     assert saccades.amplitudes_deg.tolist() == [3, 2]
@@ -155,6 +172,21 @@ def test_paths_without_any_saccade_are_refused(unchecked_types):
         Saccades.of(paths_of([(1, 1), (2, 2)]).at_least(9))
     with pytest.raises(InputError, match="skip = -1"):
         Saccades.of(paths_of([(1, 1), (2, 2)]), skip=-1)
+
+
+def test_what_leaves_no_saccade_is_named():
+    whole = paths_of([(1, 1), (2, 2), (3, 3)], [(1, 1), (2, 2)], numbers=[[1, 2, 5], [1, 3]])
+    flags = np.array([[False, True, False], [False, False, False]])
+    with pytest.raises(InputError) as error:
+        Saccades.of(replace(whole, columns={"forced": flags}))
+    assert "1 lead to a forced fixation and 2 lead across a gap in the fixation numbers" in str(error.value)
+    with pytest.raises(InputError, match=r"after the first 1 that counts: 1 lead across a gap") as error:
+        Saccades.of(replace(whole, columns={"forced": flags}), skip=1)
+    assert "forced" not in str(error.value)
+    with pytest.raises(InputError, match=r"that counts: 3 lead to a forced fixation;"):
+        Saccades.of(replace(whole, columns={"forced": np.ones((2, 3), dtype=bool)}))
+    with pytest.raises(InputError, match=r"after the first 2: the longest has 3 fixations; give longer paths"):
+        Saccades.of(whole, skip=2)
 
 
 def test_table_describes_each_observer():
@@ -190,8 +222,9 @@ def test_one_path_has_the_textbook_autocorrelation():
         np.testing.assert_allclose(function(of_amplitudes(amplitudes)), expected / expected[0])
 
 
-def test_autocorrelations_are_those_of_a_plain_loop():
-    paths = random_paths(60, seed=5)
+@pytest.mark.parametrize(("gaps", "forced"), [(True, False), (False, True), (True, True)])
+def test_autocorrelations_are_those_of_a_plain_loop(gaps, forced):
+    paths = random_paths(60, seed=5, gaps=gaps, forced=forced)
     saccades = Saccades.of(paths)
     everything, _, _, stretches = by_loop(paths)
     mean, variance = np.mean(everything), np.var(everything)

@@ -6,6 +6,7 @@ import pytest
 
 from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
+from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 from foveate.evaluate.fitted import FittedFolds
 from foveate.example import example_data
@@ -147,6 +148,18 @@ def test_simulated_data_are_the_observers_in_all_but_their_places(done):
         for name, own in validation.data.items()
     }
     assert lengths["local_saliency: ann"] < 0.8 * lengths["saliency_baseline: ann"]
+
+
+def test_simulated_data_have_the_steps_that_the_observers_have(tmp_path):
+    """Flags of forced fixations are carried over, so that a data set has as much to fit as the recorded one."""
+    data = small_data("ann")
+    table = data.paths.to_table()
+    paths = ScanPaths.from_table(table.assign(forced=table["fixation"].isin([1, 4])), data.paths.extent)
+    models = {name: named_model("saliency_baseline") for name in ("one", "other")}  # there is nothing to fit
+    for made in ModelRecovery.of(tmp_path, models, Dataset(paths, data.maps), seed=2).simulated().values():
+        np.testing.assert_array_equal(made.paths.forced, paths.forced)
+        assert list(made.paths.columns) == ["forced"]
+        np.testing.assert_array_equal(Steps.of(made).real, Steps.of(Dataset(paths, data.maps)).real)
 
 
 def test_scores_are_those_of_the_posterior_predictive_density_on_the_held_out_half(done):

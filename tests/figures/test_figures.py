@@ -145,6 +145,8 @@ def test_an_unknown_policy_gets_a_colour_and_a_name():
     colours = style.policy_colours(["Local", "Momentum", "ReturnHome"])
     assert len(set(colours)) == 3
     assert style.policy_title("ReturnHome") == "return home policy"
+    assert style.policy_titles(["Local", "RepelledGlobal", "ReturnHome"]) == ["local", "global", "return home"]
+    assert style.policy_titles(["Global", "RepelledGlobal"]) == ["global", "repelled global"]
 
 
 def test_style_leaves_matplotlib_as_it_was(tmp_path):

@@ -137,8 +137,10 @@ def test_flat_map_is_of_level_one_on_any_grid():
 
 
 def test_names_that_are_not_in_the_catalogue_are_refused():
-    with pytest.raises(InputError, match=r"no model 'fulll'; there are full, local_choice, fixed_choice"):
+    with pytest.raises(InputError, match=r"no model 'fulll'; do you mean 'full'\?"):
         catalogue.named_model("fulll")
+    with pytest.raises(InputError, match=r"no model 'zoe'; there are full, local_choice, fixed_choice"):
+        catalogue.named_model("zoe")
     with pytest.raises(InputError, match=r"no model 'fulll'"):
         catalogue.from_published("fulll")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,6 +14,7 @@ from foveate import Dataset, Model, ScanPaths, named_model
 from foveate.data.dataset import each_observer
 from foveate.data.readings import Readings
 from foveate.data.saliency import SaliencyMaps
+from foveate.report.command_line import without_folders
 from foveate.report.figures import figures, inlined
 from foveate.report.folders import read_results
 from foveate.report.make import payload, with_pictures
@@ -55,6 +57,23 @@ def test_sections_are_in_their_order(fits):
     assert re.findall(r"<h2>(.*?)</h2>", text) == order
     assert "1 of 2 fits NOT CONVERGED" in text
     assert "No scan paths are shown: nobody gave any." in text
+
+
+def test_words_keep_the_names_of_files_and_lose_their_folders(monkeypatch, tmp_path):
+    beside = ["/home/Ann Lee/study/study.toml"]
+    for words, expected in (
+        ("/home/Ann Lee/study/study.toml: there is no such file.", "study.toml: there is no such file."),
+        (
+            "/home/Ann Lee/study/maps/a b.png cannot be read ('/home/Ann Lee/study/maps/a b.png')",
+            "maps/a b.png cannot be read ('maps/a b.png')",
+        ),
+        ("'/srv/home/Ann/x.csv', /data/y: no", "'x.csv', y: no"),
+        (r"C:\Users\ann\x.csv and \\server\ann\y.csv: no", "x.csv and y.csv: no"),
+        ("../study.toml, maps/beach.png and 3/4: no", "../study.toml, maps/beach.png and 3/4: no"),
+    ):
+        assert without_folders(words, beside) == expected
+    monkeypatch.chdir(tmp_path)
+    assert without_folders(f"{tmp_path}/out/fits: no", ["study.toml"]) == "out/fits: no"
 
 
 def test_a_study_has_results_and_figures(study):
@@ -227,6 +246,35 @@ def test_the_command_writes_one_file_that_says_what_it_is(study, tmp_path, fovea
     assert "<figure " not in out.read_text()
 
 
+def test_a_page_does_not_say_where_files_lie_on_the_machine_that_made_it(
+    study, fits, tmp_path, foveate_command, monkeypatch
+):
+    """Whatever is wrong: no such data, a broken table beside the settings, no such folder, data of another fit."""
+    mine = tmp_path / "Ann Lee"
+    copy = mine / "study"
+    shutil.copytree(study, copy)
+    said = json.loads((copy / "study.json").read_text())
+    out = mine / "report.html"
+
+    def why(folder, data, gone: str) -> str:
+        (copy / "study.json").write_text(json.dumps(said | {"asked": said["asked"] | {"data": data}}))
+        code, told, _ = foveate_command("report", folder, "--out", out)
+        assert code == 0
+        assert str(mine) in told  # who made it is told where
+        text = out.read_text()
+        assert gone not in text
+        assert "Ann Lee" not in text
+        return re.search(r"No scan paths are shown: ([^<]*)", text)[1]
+
+    assert why(copy, str(mine / "data" / "study.toml"), str(tmp_path)).startswith("study.toml: there is no such file")
+    assert why(copy, "example", str(tmp_path)).startswith("study: the fit of observer ann is of other data")
+    settings = '[data]\nfile = "fix.csv"\nposition_unit = "deg"\n[picture]\nwidth_deg = 4\nheight_deg = 3\n'
+    (mine / "study.toml").write_text(settings)
+    assert why(copy, str(mine / "study.toml"), str(tmp_path)).startswith("fix.csv: there is no such file")
+    monkeypatch.setenv("FOVEATE_POTSDAM35", str(mine / "potsdam"))
+    assert why(fits, None, str(tmp_path)).startswith("potsdam is not a folder")
+
+
 def test_with_the_data_of_the_fits_there_is_a_viewer(fits, data, tmp_path, foveate_command, monkeypatch):
     monkeypatch.setattr(
         "foveate.commands.reading.read", lambda source, cells: Readings(data.paths, data, (f"of {source}",))
@@ -238,6 +286,15 @@ def test_with_the_data_of_the_fits_there_is_a_viewer(fits, data, tmp_path, fovea
     assert 'id="viewer-box"' in text
     assert "<p>of mine</p>" in text
     assert "const foveateDensities" in text
+    assert "Warning" not in said
+
+
+def test_the_command_warns_of_pictures_without_a_file(fits, data, tmp_path, foveate_command, monkeypatch):
+    readings = Readings(data.paths, data, missing="no file for 1 of 4 pictures: beach.")
+    monkeypatch.setattr("foveate.commands.reading.read", lambda source, cells: readings)
+    code, said, _ = foveate_command("report", fits, "--data", "mine", "--out", tmp_path / "report.html")
+    assert code == 0
+    assert said.splitlines()[-1] == "Warning: no file for 1 of 4 pictures: beach."
 
 
 def test_somebody_elses_file_is_not_touched(fits, tmp_path, foveate_command):

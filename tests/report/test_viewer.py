@@ -1,20 +1,23 @@
 """The page in a browser: it opens from a file, fetches nothing, plays, steps, sorts, changes colours and prints."""
 
+import base64
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from browsing import opened, pixels, readout, step, wait_until
-from made_folders import fit_folder
+from made_folders import fit_folder, four_policies
 from PIL import Image
 
-from foveate import Dataset, Posterior, ScanPaths, named_model
+from foveate import Dataset, History, Picture, Posterior, ScanPaths, named_model
 from foveate.data.dataset import each_observer
 from foveate.inference.pointwise import policy_probabilities
 from foveate.report.folders import read_results
 from foveate.report.make import payload, with_pictures
 from foveate.report.page import page as report_page
+from foveate.report.viewer import viewer
 
 FORCED = 6  # fixation of every path, in the page with pictures
 
@@ -39,6 +42,19 @@ def pictured_file(data, tmp_path_factory) -> Path:
     found = payload(read_results(made), each_observer(forced))
     file = folder / "report.html"
     file.write_text(report_page(with_pictures(found, {"beach": folder / "beach.png"})), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def several_fits(data, tmp_path_factory) -> Path:
+    """Fits of a model with four policies."""
+    return fit_folder(tmp_path_factory.mktemp("several") / "fits", four_policies(), data)
+
+
+@pytest.fixture(scope="module")
+def several_file(several_fits, data, tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("several") / "report.html"
+    file.write_text(report_page(payload(read_results(several_fits), each_observer(data))), encoding="utf-8")
     return file
 
 
@@ -170,7 +186,63 @@ def test_a_photograph_lies_behind_the_path_and_forced_fixations_are_named(browse
         for _ in range(FORCED - step(page)):
             page.keyboard.press("ArrowRight")
         said = readout(page)
-        assert said["nobody chose it: it is not predicted"] == "forced"
+        assert said["conditions later ones, is not scored"] == "forced"
         assert "surprise" not in said
         page.keyboard.press("ArrowRight")
         assert readout(page)["surprise"].endswith(" bits")
+
+
+def test_a_model_of_four_policies_has_all_its_maps_and_probabilities(browser, several_file, several_fits, data):
+    at = 9
+    own = data.select(observers=["ann"], pictures=["castle"])
+    (path,) = own.paths
+    picture = Picture.whole(own.maps.grid, own.maps["castle"])
+    mean = read_results(several_fits).fit_of("four policies", 0, "ann").mean
+    lasted = path.duration_s[: at - 1]
+    history = History.of(picture, path.y_deg[: at - 1], path.x_deg[: at - 1], mean.memory, lasted)
+    chosen = np.exp(np.asarray(mean.choice.log_probabilities(history, picture)))
+    titles = ["salient local", "heavy tailed global", "momentum", "return"]
+    with opened(browser, several_file) as page:
+        page.select_option("#observer", label="ann")
+        page.select_option("#picture", label="castle")
+        page.focus("#observed")
+        for _ in range(at - step(page)):
+            page.keyboard.press("ArrowRight")
+        assert page.inner_text("#message") == ""
+        kinds = page.locator("#kinds button")
+        assert kinds.all_inner_texts() == ["mixture", *titles, "saliency map"]
+        seen = set()
+        for kind in kinds.all():
+            assert kind.is_enabled()
+            kind.click()
+            seen.add(pixels(page).tobytes())
+        assert len(seen) == 6
+        said = readout(page)
+        made = [float(said[f"probability {it}"]) for it in titles]
+        assert sum(made) == pytest.approx(1, abs=0.021)
+        before = [
+            float(it.removesuffix(" before it was made")) for it in page.locator("#readout small").all_inner_texts()
+        ]
+        assert before == pytest.approx(chosen, abs=0.0061)
+        page.keyboard.press("End")
+        page.select_option("#speed", "0")  # as fast as it was
+        page.click("#play")
+        wait_until(page, "parseInt(document.querySelector('#readout strong').textContent) >= 3")
+        page.click("#play")
+
+
+def test_durations_are_embedded_of_observers_that_have_them(fits, data):
+    each = {observer: data.select(observers=[observer], pictures=["castle"]) for observer in ("ann", "ben")}
+    lasted = np.array(each["ann"].paths.duration_s)
+    lasted[0, :2] = 0.0, 0.0002  # known to be short is not unknown
+    each["ann"] = replace(each["ann"], paths=replace(each["ann"].paths, duration_s=lasted))
+    each["ben"] = replace(each["ben"], paths=replace(each["ben"].paths, duration_s=None))
+    text = viewer(read_results(fits), each)[0]["duration_ms"]
+    found = np.frombuffer(base64.b64decode(text), "<u2")
+    known = int(each["ann"].paths.length[0])
+    assert found[:2].tolist() == [0, 1]
+    np.testing.assert_allclose(found[2:known], 1000 * lasted[0, 2:known], atol=0.51)
+    assert len(found) == known + each["ben"].paths.length[0]
+    assert not found[known:].any()
+    each["ann"] = replace(each["ann"], paths=replace(each["ann"].paths, duration_s=None))
+    assert viewer(read_results(fits), each)[0]["duration_ms"] is None

@@ -153,6 +153,34 @@ def test_observed_start_keeps_the_first_two_fixations_as_they_are():
     assert (cells[:, 2:] == cells[:, 1:2]).all()
 
 
+def test_imitated_paths_keep_their_forced_fixations():
+    """Also where the arrays are wider than the longest path: flags belong to their fixations, not to the padding."""
+    like, maps = observed((5, 2, 9, 3)), make_maps()
+    forced = np.zeros(like.real.shape, dtype=bool)
+    forced[0, [0, 3]], forced[2, [4, 5, 8]], forced[3, 1] = True, True, True
+    made = simulate(catalogue.full(), maps, replace(like, columns={"forced": forced}), jax.random.key(1))
+    np.testing.assert_array_equal(made.forced, forced)
+    short = replace(like, columns={"forced": forced | ~like.real}).select(observers=["ann"])
+    wide = {name: np.pad(getattr(short, name), ((0, 0), (0, 4))) for name in ("fixation", "x_deg", "y_deg")}
+    flags = {"forced": np.pad(short.columns["forced"], ((0, 0), (0, 4)), constant_values=True)}
+    wide = replace(short, duration_s=None, columns=flags, **wide)
+    np.testing.assert_array_equal(
+        simulate(catalogue.full(), maps, wide, jax.random.key(1)).columns["forced"], forced[:2, :5]
+    )
+
+
+def test_flags_change_no_draw_and_without_forced_fixations_there_is_no_column():
+    like, maps = observed(), make_maps()
+    plain = simulate(catalogue.full(), maps, like, jax.random.key(1))
+    assert list(plain.columns) == ["policy"]
+    for flags in (np.zeros(like.real.shape, dtype=bool), ~like.real):
+        made = simulate(catalogue.full(), maps, replace(like, columns={"forced": flags}), jax.random.key(1))
+        assert list(made.columns) == ["policy"]
+        assert_same(made, plain)
+    flags = like.real & (np.arange(9) == 2)
+    assert_same(simulate(catalogue.full(), maps, replace(like, columns={"forced": flags}), jax.random.key(1)), plain)
+
+
 def test_the_result_survives_a_table_and_pairs_with_its_maps():
     maps = make_maps()
     paths = simulate(catalogue.full(), maps, 6, jax.random.key(1))
@@ -229,7 +257,7 @@ def _batch() -> tuple[History, np.ndarray, np.ndarray]:
     maps[:, 0, 0] += 1e-3
     maps /= maps.sum(axis=(1, 2), keepdims=True)
     gaze = rng.uniform(0, 1, (400, 2, 2)) * (9, 20)
-    return History(gaze, np.ones((400, 2)), np.full(400, 2)), maps, rng.random((400, 2))
+    return History(gaze, np.ones((400, 2)), np.full(400, 2), np.zeros((400, 2))), maps, rng.random((400, 2))
 
 
 @double_precision
@@ -373,7 +401,9 @@ def test_row_masses_keep_their_ratio_where_products_underflow(exponent):
     saliency[0, 0, 0], saliency[0, 2, 0] = 0.7, 0.3
     policy = Global(np.array([1.0, 1.0]))
     with jax.enable_x64(True):
-        history = History(jnp.full((1, 2, 2), jnp.array([1.5, 0.5])), jnp.ones((1, 2)), jnp.full(1, 2))
+        history = History(
+            jnp.full((1, 2, 2), jnp.array([1.5, 0.5])), jnp.ones((1, 2)), jnp.full(1, 2), jnp.zeros((1, 2))
+        )
         batch = eqx.tree_at(lambda it: it.xi, policy, jnp.array([[0.5 / exponent, 1.0]]))
         found = np.asarray(fast_row_mass(batch, history, Views.of(grid, jnp.asarray(saliency))))[0]
     np.testing.assert_allclose(found / found.sum(), [0.7, 0.0, 0.3], rtol=1e-12)

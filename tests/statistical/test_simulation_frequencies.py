@@ -135,6 +135,7 @@ def _along_paths(model: Model, paths: ScanPaths) -> tuple[np.ndarray, np.ndarray
         position[:, recent].reshape(-1, 2, 2),
         seen[:, recent].reshape(-1, 2),
         np.tile(np.arange(2, fixations), len(paths)),
+        np.zeros((len(paths) * (fixations - 2), 2)),
     )
 
     @eqx.filter_jit

@@ -20,7 +20,8 @@ MADE_BY, SUMMARY, TABLE = "foveate simulate", "simulation.json", "simulated.csv"
 HELP = (
     "Simulate scan paths from the posteriors in a folder that `foveate fit` made: for each draw every observer looks "
     "at the pictures that they saw, as often and as long as they did. The table has a row for every fixation, in "
-    "degrees inside the picture, with the policy that chose it."
+    "degrees inside the picture (centres of cells), with the policy that chose it (`map` or `observed` where none did). "
+    "Where recorded fixations were forced, a column flags those in their places, so that both are counted alike."
 )
 SHORT_HELP = "Simulate scan paths from fitted models."
 EXAMPLE = "Example: foveate simulate fits --data example --draws 10 --out simulated"
@@ -111,13 +112,16 @@ def _simulated(
     import jax
     import pandas as pd
 
+    from foveate.figures.style import policy_titles
     from foveate.inference.fit import observer_key
     from foveate.model.model import DRAWN_FROM_MAP
     from foveate.simulation.simulate import simulate as simulate_paths
 
     parts = []
-    policies = [type(policy).__name__ for policy in next(iter(posteriors.values())).model.policies]
-    names = [*policies, "map"]  # -1, where no policy chose, is the last one
+    policies = next(iter(posteriors.values())).model.policy_names
+    # -1, where no policy chose, is the last one.
+    names = [*policy_titles(policies), "observed" if asked["observed_start"] else "map"]
+    flagged = any(own.paths.forced.any() for own in each.values())
     for number, (observer, own) in enumerate(each.items()):
         tell(f"paths of observer {observer}", number, len(each))
         # By the observer's name, so that it does not matter who else is simulated.
@@ -128,6 +132,8 @@ def _simulated(
             found = simulate_paths({observer: model}, own.maps, paths, key, observed_start=asked["observed_start"])
             table = found.to_table()
             several = len(set(table["trial"])) > 1
+            if flagged:  # also in the rows of those who have none: the column is either whole or not there
+                table["forced"] = found.forced[found.real]
             table["draw"] = draw
             table["trial"] = table["trial"].astype(str) + f".{draw}" if several else draw
             parts.append(table.assign(policy=[names[index] for index in table["policy"]]))

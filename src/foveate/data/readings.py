@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from foveate.data.dataset import Dataset, Observed, chosen_observers
 from foveate.data.density import choose_bandwidth, density_maps, leave_one_out_maps
 from foveate.data.grid import Grid
@@ -28,6 +30,7 @@ class Readings:
     data: Observed
     said: tuple[str, ...] = ()
     pictures: Mapping[Any, Path] = field(default_factory=dict)  # files of the pictures themselves
+    missing: str = ""  # a sentence on pictures without a file, where the settings name their folder
 
     @classmethod
     def of(cls, data: Dataset) -> "Readings":
@@ -37,14 +40,38 @@ class Readings:
     @property
     def grid(self) -> Grid:
         """The grid of all maps."""
-        data = self.data if isinstance(self.data, Dataset) else next(iter(self.data.values()))
-        return data.maps.grid
+        return self._parts[0].maps.grid
+
+    @property
+    def gain_bits(self) -> float:
+        """What the maps tell of where fixations are: the mean of log2 p(cell) over the uniform density, in bits.
+
+        Forced fixations do not count. Of maps made without the observer it is what they predict of that observer.
+        """
+        each = [part.maps.at(part.paths)[part.paths.scored(0)] for part in self._parts]
+        return float(np.log2(np.concatenate(each) * self.grid.cells).mean())
+
+    @property
+    def _parts(self) -> list[Dataset]:
+        return [self.data] if isinstance(self.data, Dataset) else list(self.data.values())
 
     def chosen(self, observers: Iterable | None) -> Observed:
         """The data of these observers (None: all)."""
         if isinstance(self.data, Dataset):
             return self.data if observers is None else self.data.select(observers=observers)
         return chosen_observers(self.data, observers)
+
+
+CELLS = 64  # along each side of a map, unless the settings say otherwise
+
+
+def read_settings(file: str | Path, *, cells: int | None = None) -> Readings:
+    """What a settings file names, as the commands read it: `.paths` of everybody, `.data` with maps, `.said`.
+
+    Where maps are made without each observer's own fixations, `.data` has a data set for every observer by name.
+    """
+    project = Project.read(file)
+    return read_project(project, cells or project.study.cells or CELLS)
 
 
 def read_project(project: Project, cells: int) -> Readings:
@@ -54,19 +81,19 @@ def read_project(project: Project, cells: int) -> Readings:
     pictures = _pictures(project, paths)
     if project.maps.made_from == "images":
         maps = _from_images(project, paths, grid)
-        return Readings(paths, Dataset(paths, maps), (str(report),), pictures)
+        return Readings(paths, Dataset(paths, maps), (str(report),), *pictures)
     bandwidth, words = _bandwidth(project, paths, grid)
     said, share = (str(report), words), project.maps.uniform_share
     if not project.maps.leave_one_out:
         return Readings(
-            paths, Dataset(paths, density_maps(paths, grid, bandwidth, uniform_share=share)), said, pictures
+            paths, Dataset(paths, density_maps(paths, grid, bandwidth, uniform_share=share)), said, *pictures
         )
     own = leave_one_out_maps(paths, grid, bandwidth, uniform_share=share)
     each = {}
     for observer in paths.observers:
         some = paths.select(observers=[observer])
         each[observer] = Dataset(some, own[observer].select(some.pictures))
-    return Readings(paths, each, said, pictures)
+    return Readings(paths, each, said, *pictures)
 
 
 def _bandwidth(project: Project, paths: ScanPaths, grid: Grid) -> tuple[float, str]:
@@ -101,9 +128,20 @@ def _from_images(project: Project, paths: ScanPaths, grid: Grid) -> SaliencyMaps
     return maps.with_uniform_share(project.maps.uniform_share)
 
 
-def _pictures(project: Project, paths: ScanPaths) -> dict[Any, Path]:
-    """The pictures' own files, where the settings name their folder; some may be missing."""
-    return {} if project.picture.folder is None else _files(project.beside(project.picture.folder), paths.pictures)
+def _pictures(project: Project, paths: ScanPaths) -> tuple[dict[Any, Path], str]:
+    """The pictures' own files, where the settings name their folder, and a sentence on those that have none."""
+    if project.picture.folder is None:
+        return {}, ""
+    files = _files(project.beside(project.picture.folder), paths.pictures)
+    without = [picture for picture in paths.pictures if picture not in files]
+    if not without:
+        return files, ""
+    shown = "it is" if len(without) == 1 else "they are"
+    return files, (
+        f"{project.file.name}, [picture]: folder = {project.picture.folder!r} has no file for {len(without)} of "
+        f"{len(paths.pictures)} pictures: {some_of(without)}; {shown} shown without background (name each file as the "
+        "table names its picture)."
+    )
 
 
 def _files(folder: Path, pictures: Iterable) -> dict[Any, Path]:

@@ -16,7 +16,7 @@ and as in the paper against random cells, the steps of a fold pooled (`auc_borji
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -156,7 +156,7 @@ def _released_steps(data: Dataset, memory: int) -> tuple[Steps, Int[np.ndarray, 
         raise InputError(f"a fixation lies beyond the {grid.rows} x {grid.columns} cells, where no map can be read.")
     position_deg = np.array(steps.history.position_deg)
     position_deg[path, step, 0] = (position_px[path, step + 1] + CENTRE_PX) * PUBLISHED_PX_DEG
-    history = History(position_deg, steps.history.saliency, steps.history.count)
+    history = replace(steps.history, position_deg=position_deg)
     return eqx.tree_at(lambda it: it.history, steps, history), row * grid.columns + column
 
 
@@ -198,7 +198,7 @@ def _at_candidates(choice: Choice, history: History, picture: Picture) -> Float[
 
     def feature(saliency: Float[Array, ""]) -> Float[Array, ""]:
         saliencies = jnp.concatenate([saliency[None], history.saliency[1:]])
-        return choice.feature(History(history.position_deg, saliencies, history.count), picture)
+        return choice.feature(replace(history, saliency=saliencies), picture)
 
     rho = jax.nn.sigmoid(choice.b * (jax.vmap(jax.vmap(feature))(jnp.asarray(picture.saliency)) - choice.s0))
     return jnp.stack([rho, 1 - rho])

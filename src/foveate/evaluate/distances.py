@@ -112,14 +112,21 @@ def map_agreement(
 
     Columns: `fixations`; `correlation` of the two over cells; `kl_bits`, the divergence sum s log2(s / q) of the
     density q from the map s, after a thousandth of q's mass was spread over all cells. The first `start` fixations of a
-    path are left out, since models draw them from the map itself.
+    path are left out, since models draw them from the map itself, and so are forced ones.
     """
     if len(simulated) == 0:
         raise InputError("no simulated paths given: there is no density of fixations.")
     rows = {}
     pooled = join_paths([_without_start(paths, start) for paths in simulated])
-    density = density_maps(pooled, maps.grid, bandwidth_deg, uniform_share=FLOOR_SHARE)
-    fixations = {picture: int(pooled.length[pooled.picture == picture].sum()) for picture in density.pictures}
+    counted = pooled.scored(0).sum(axis=1)
+    fixations = {picture: int(counted[pooled.picture == picture].sum()) for picture in pooled.pictures}
+    shown = [picture for picture, count in fixations.items() if count]
+    if not shown:
+        raise InputError(
+            f"all fixations of the simulated paths after the first {start} are forced, as in the paths that they "
+            "imitate: there is no density of chosen ones."
+        )
+    density = density_maps(pooled.select(pictures=shown), maps.grid, bandwidth_deg, uniform_share=FLOOR_SHARE)
     for picture in density.pictures:
         s, q = maps[picture], density[picture]
         same = np.ptp(s) == 0 or np.ptp(q) == 0
@@ -137,4 +144,5 @@ def _without_start(paths: ScanPaths, start: int) -> ScanPaths:
     if len(rest) == 0:
         raise InputError(f"no simulated path is longer than the {start} fixations that are left out.")
     arrays = {name: getattr(rest, name)[:, start:] for name in ("fixation", "x_deg", "y_deg")}
-    return replace(rest, length=rest.length - start, duration_s=None, columns={}, **arrays)
+    flags = {name: values[:, start:] for name, values in rest.columns.items() if name == "forced"}
+    return replace(rest, length=rest.length - start, duration_s=None, columns=flags, **arrays)

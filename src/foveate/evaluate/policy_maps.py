@@ -13,7 +13,7 @@ from jaxtyping import Float
 from foveate.model.densities import density
 from foveate.model.history import Array, History, Picture
 from foveate.model.kernels import total
-from foveate.model.likelihood import log_normaliser
+from foveate.model.likelihood import has_fast_normaliser, log_normaliser
 from foveate.model.policies import Global, Local, Policy, nearest_centre, squared_beyond
 from foveate.model.scene import Scene
 from foveate.model.steps import Steps
@@ -27,7 +27,7 @@ def normalised(
     policy: Policy, row: Steps, scene: Scene, history: History, picture: Picture
 ) -> tuple[Float[Array, " step"], Float[Array, "step row column"]]:
     """The logarithm of the sum of the policy's weights, and its map, before every step of a row."""
-    if log_normaliser.dispatch(type(policy)) is not log_normaliser.dispatch(Policy):
+    if has_fast_normaliser(policy):
         log_sums = log_normaliser(policy, row, scene)[0]
         return log_sums, _densities(policy, history, picture, log_sums)
     # Nobody has a faster way to this policy's sum: it is taken from the map, so that weights are worked out once.

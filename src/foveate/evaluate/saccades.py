@@ -5,9 +5,9 @@ left, -90 down, whatever way the data's y axis grows (`Extent.origin` says it). 
 the saccade before: 0 straight on, 90 to the left, -90 to the right, 180 straight back. Angles lie in (-180, 180].
 
 Where fixation numbers have a gap something was not recorded, so that the jump across it is not a saccade: it is left
-out, and no turn and no pair of an autocorrelation reaches across it. A saccade to a forced fixation is nobody's choice
-and is left out too. A step that ends where it began (a simulated path may stay in its cell) has the amplitude 0 and no
-direction.
+out, and no turn and no pair of an autocorrelation reaches across it. A saccade to a forced fixation is nobody's choice:
+it is left out too, and nothing reaches across it either. A step that ends where it began (a simulated path may stay in
+its cell) has the amplitude 0 and no direction.
 """
 
 from dataclasses import dataclass, replace
@@ -37,8 +37,9 @@ SAME = 1e-9
 class Saccades:
     """The saccades of a set of scan paths, in the paths' order; NaN where there is none.
 
-    `turn_deg` is the turn from the saccade before into this one: there is none at the first of a path, after a gap,
-    or if one of the two has no direction. `stretch` counts the gaps so far: where it is the same nothing is missing.
+    `turn_deg` is the turn from the saccade before into this one: there is none at the first of a path, after a gap or a
+    forced fixation, or if one of the two has no direction. `stretch` counts the gaps and the forced fixations so far:
+    between two saccades with the same number there is neither.
     """
 
     observer: np.ndarray
@@ -58,13 +59,10 @@ class Saccades:
             raise InputError(f"skip = {skip!r}: give how many saccades of each path to leave out, 0 or more.")
         if len(paths) == 0:
             raise InputError("no scan paths given: there are no saccades to describe.")
-        gap = paths.after_gap[:, 1:]
-        real = paths.scored(1 + skip)[:, 1:] & ~gap
+        broken = (paths.after_gap | paths.forced)[:, 1:]  # by the fixation that a saccade leads to
+        real = paths.scored(1 + skip)[:, 1:] & ~broken
         if not real.any():
-            raise InputError(
-                f"none of the {len(paths):,} paths has a saccade after the first {skip}: the longest has "
-                f"{paths.length.max()} fixations; give longer paths."
-            )
+            raise InputError(_why_none(paths, skip))
         right = np.where(real, np.diff(paths.x_deg, axis=1), np.nan)
         up = np.where(real, np.diff(paths.y_deg, axis=1), np.nan)
         if paths.extent.origin == "top":
@@ -78,7 +76,7 @@ class Saccades:
             right[:, :-1] * up[:, 1:] - up[:, :-1] * right[:, 1:],
             right[:, :-1] * right[:, 1:] + up[:, :-1] * up[:, 1:],
         )
-        stretch = np.cumsum(gap, axis=1, dtype=np.int64)
+        stretch = np.cumsum(broken, axis=1, dtype=np.int64)
         return cls(paths.observer, paths.picture, amplitude, _angle_deg(up, right), turn, stretch)
 
     def __repr__(self) -> str:
@@ -148,6 +146,23 @@ class Saccades:
         return table.astype({"saccades": int})
 
 
+def _why_none(paths: ScanPaths, skip: int) -> str:
+    """What leaves these paths without a saccade, in a sentence."""
+    words = f"none of the {len(paths):,} paths has a saccade{f' after the first {skip}' if skip else ''}"
+    forced, gap = (flags[:, 1 + skip :] for flags in (paths.forced, paths.after_gap))
+    reasons = []
+    if forced.any():
+        reasons.append(f"{forced.sum():,} lead to a forced fixation")
+    if (gap & ~forced).any():
+        reasons.append(f"{(gap & ~forced).sum():,} lead across a gap in the fixation numbers")
+    if not reasons:
+        return f"{words}: the longest has {paths.length.max()} fixations; give longer paths."
+    return (
+        f"{words} that counts: {' and '.join(reasons)}; check the flags and the fixation numbers, or give paths with "
+        "other saccades."
+    )
+
+
 def _angle_deg(up: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Angle of each vector in (-180, 180]; NaN where a part is."""
     angle = np.degrees(np.arctan2(up, right))
@@ -170,10 +185,10 @@ def autocorrelation(saccades: Saccades, lags: int = LAGS) -> Float[np.ndarray, "
     """Autocorrelation of amplitudes along a path at lags 0 to `lags`: the mean over paths of each path's own.
 
     For a path with the mean m and the variance v = 1/n sum (a_i - m)^2 of its amplitudes a it is
-    r_k = 1/n_k sum (a_i - m)(a_{i+k} - m) / v, the sum over its n_k pairs of saccades that are k apart with no gap
-    between them. A path counts at the lags at which it has pairs, unless all its amplitudes are the same; NaN where no
-    path does. A path's own mean costs something: r_k of independent saccades is about -1/n, so compare paths of like
-    lengths.
+    r_k = 1/n_k sum (a_i - m)(a_{i+k} - m) / v, the sum over its n_k pairs of saccades that are k apart with neither a
+    gap nor a forced fixation between them. A path counts at the lags at which it has pairs, unless all its amplitudes
+    are the same; NaN where no path does. A path's own mean costs something: r_k of independent saccades is about -1/n,
+    so compare paths of like lengths.
     """
     _check_lags(lags)
     length = np.maximum(saccades.real.sum(axis=1), 1)

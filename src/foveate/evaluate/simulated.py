@@ -26,7 +26,8 @@ def observed_paths(validation: CrossValidation) -> ScanPaths:
 def simulated_data_sets(validation: CrossValidation, fitted: FittedFolds, key: PRNGKeyArray) -> Iterator[ScanPaths]:
     """For each draw the scan paths of all observers on the chosen folds' pictures.
 
-    Every path has the observer, picture and length of an observed one; its model was fitted without its picture.
+    Every path has the observer, picture, length and forced fixations of an observed one; its model was fitted without
+    its picture.
     """
     groups = [group for fold in validation.chosen_folds for group in _groups(validation, fitted, fold)]
     for draw, of_draw in enumerate(jax.random.split(key, fitted.draws)):

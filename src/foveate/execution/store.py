@@ -60,7 +60,7 @@ class FitStore:
                     "written: give a new or an empty one."
                 )
             return cls(place, run)
-        held = cls.read(place, tuple({type(part) for part in (*run.model.policies, run.model.choice)})).run
+        held = cls.read(place, tuple({type(part) for part in run.model.parts})).run
         differences = held.differences(run)
         if differences:
             raise InputError(
@@ -111,7 +111,7 @@ class FitStore:
         `data` is the fingerprint of what the fit has to have seen, for those who have the data at hand.
         """
         file = self.file_of(observer)
-        parts = {type(part) for part in (*self.run.model.policies, self.run.model.choice)}
+        parts = {type(part) for part in self.run.model.parts}
         posterior = Posterior.load(file, tuple(parts))
         differ = self._differences(posterior, observer, data)
         if differ:

@@ -1,10 +1,11 @@
 """Could a comparison tell the models apart at all? Data simulated from each of them, and which model then wins.
 
-Every model is fitted to every observer. From each such fit one data set is made: the observer's pictures and path
-lengths, with one draw of the posterior. All models are fitted to half of the pictures of every data set and compared in
-two ways: by what they predict on the other half (bits per fixation of the posterior predictive density, as in
-`study.py`), and by their evidence on the first. Rows of the confusion matrix are the models that made the data,
-columns those that won. Fits are in two folders, `observed` and `simulated`, and are not done twice.
+Every model is fitted to every observer. From each such fit one data set is made: the observer's pictures, path
+lengths and forced fixations (not scored there either), with one draw of the posterior. All models are fitted to half
+of the pictures of every data set and compared in two ways: by what they predict on the other half (bits per fixation of
+the posterior predictive density, as in `study.py`), and by their evidence on the first. Rows of the confusion matrix
+are the models that made the data, columns those that won. Fits are in two folders, `observed` and `simulated`, and are
+not done twice.
 """
 
 import zlib
@@ -124,7 +125,8 @@ class ModelRecovery:
                 for_draw, for_paths = jax.random.split(key)
                 truth = structure if store is None else store.load(observer).models(1, for_draw)[0]
                 paths = simulate({observer: truth}, own.maps, own.paths, for_paths)
-                found[name] = Dataset(replace(paths, observer=np.full(len(paths), name), columns={}), own.maps)
+                flags = {it: values for it, values in paths.columns.items() if it == "forced"}
+                found[name] = Dataset(replace(paths, observer=np.full(len(paths), name), columns=flags), own.maps)
         return found
 
     def validation(self) -> CrossValidation:

@@ -74,7 +74,7 @@ def attention_maps(model: Model, maps: SaliencyMaps, path: ScanPath, fixations: 
     history = History.of(picture, path.y_deg[:fixations], path.x_deg[:fixations], max(model.memory, 2))
     recent_deg = np.asarray(history.position_deg)
     next_deg = (float(path.y_deg[fixations]), float(path.x_deg[fixations])) if fixations < len(path) else None
-    names = [type(policy).__name__ for policy in model.policies]
+    names = model.policy_names
 
     columns = 2 if len(names) == 2 else 3
     rows = -(-(len(names) + 2) // columns)

@@ -42,7 +42,7 @@ def scan_path(
     leads from such a disc to where its fixation is. The figure must have its final size.
     """
     if isinstance(policies, Model):
-        policies = [type(policy).__name__ for policy in policies.policies]
+        policies = policies.policy_names
     darkest = float(saliency.max() * grid.cells / LIGHTEST_SHARE**2)
     saliency_map(saliency, grid, ax, colours=BACKGROUND_MAP, norm=PowerNorm(0.5, 0, darkest))
     chosen = np.asarray(path.columns.get("policy", np.full(len(path), -1)))

@@ -146,8 +146,20 @@ def policy_colours(policies: Sequence[str]) -> list[str]:
 
 def policy_title(policy: str) -> str:
     """A policy's name in words: 'Momentum' is 'momentum policy'."""
-    words = re.sub(r"(?<!^)(?=[A-Z])", " ", policy).lower()
-    return POLICY_TITLES.get(policy, f"{words} policy")
+    return POLICY_TITLES.get(policy, f"{_words(policy)} policy")
+
+
+def policy_titles(policies: Sequence[str]) -> list[str]:
+    """Short names of the policies of a model, by their classes: 'local', 'global'; as viewers and tables show them."""
+    titles = [policy_title(it).removesuffix(" policy") for it in policies]
+    if len(set(titles)) == len(titles):
+        return titles
+    return [_words(it) for it in policies]  # two forms of one policy: told apart by their classes
+
+
+def _words(name: str) -> str:
+    """The name of a class in words: 'ReturnHome' is 'return home'."""
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
 
 
 def _colours(names: Sequence[str], known: dict[str, str]) -> list[str]:

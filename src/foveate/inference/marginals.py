@@ -9,7 +9,7 @@ from scipy.stats import gaussian_kde
 
 from foveate.errors import InputError, some_of
 from foveate.inference.posterior import Posterior
-from foveate.model.model import AXES, Model
+from foveate.model.model import Model
 from foveate.model.priors import Prior
 from foveate.precision import double_precision
 
@@ -17,14 +17,14 @@ NARROWEST = 0.2  # width of the smoothing, as a share of the usual one
 
 
 def prior_of(model: Model, label: str) -> Prior:
-    """The prior of the number with this label alone: of a pair, the axis' own."""
+    """The prior of the number with this label alone: of a pair, say, the axis' own."""
     if label not in model.labels:
         raise InputError(f"model {model.name!r} has no number {label!r}; it has {some_of(model.labels, 10)}.")
     if label in model.parameters:
         return model.priors[label]
-    name, _, axis = label.rpartition("_")
-    index = AXES.index(axis)
-    return jax.tree.map(lambda leaf: np.broadcast_to(np.asarray(leaf), (len(AXES),))[index], model.priors[name])
+    name, labels = next((name, labels) for name, labels in model.labels_of.items() if label in labels)
+    index, shape = labels.index(label), np.shape(model.parameters[name])
+    return jax.tree.map(lambda leaf: np.broadcast_to(np.asarray(leaf), shape).ravel()[index], model.priors[name])
 
 
 @double_precision

@@ -89,7 +89,7 @@ def policy_probabilities(posterior: Posterior, data: Dataset, *, draws: int = 40
     One column per policy, named after it: `local` for the paper's local steps.
     """
     found = _each(_policies, posterior, _target(posterior, data), draws).mean(axis=0)
-    names = [re.sub(r"(?<!^)(?=[A-Z])", "_", type(policy).__name__).lower() for policy in posterior.model.policies]
+    names = [re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in posterior.model.policy_names]
     table = step_table(data).assign(**dict(zip(names, found.T, strict=True)))
     return table.assign(converged=posterior.converged) if not posterior.converged else table
 

@@ -117,11 +117,16 @@ class Posterior:
         """The draws and sampler statistics as ArviZ's DataTree."""
         from arviz_base import from_dict
 
-        pairs = [name for name, value in self.draws.items() if value.ndim == 3]
+        labels = self.model.labels_of
+        several = {name: value for name, value in self.draws.items() if value.ndim > 2}
+        pairs = [name for name in several if labels[name] == [f"{name}_{axis}" for axis in AXES]]
+        others = {name: f"{name}_number" for name in several if name not in pairs}
+        draws = {name: value.reshape(*value.shape[:2], -1) if name in others else value
+                 for name, value in self.draws.items()}  # fmt: skip
         return from_dict(
-            {"posterior": self.draws, "sample_stats": dict(self.samples.statistics)},
-            dims={name: ["axis"] for name in pairs},
-            coords={"axis": list(AXES)} if pairs else {},
+            {"posterior": draws, "sample_stats": dict(self.samples.statistics)},
+            dims={name: ["axis"] for name in pairs} | {name: [dim] for name, dim in others.items()},
+            coords=({"axis": list(AXES)} if pairs else {}) | {dim: labels[name] for name, dim in others.items()},
             attrs={"posterior": {"observer": str(self.observer), "model": self.model.name,
                                  "verdict": self.diagnosis.verdict}},
         )  # fmt: skip

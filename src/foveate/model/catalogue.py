@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from foveate.data.grid import PUBLISHED_PX_DEG, deg2_from_px2, px2_from_deg2
-from foveate.errors import InputError, some_of
+from foveate.errors import InputError, instead_of, some_of
 from foveate.model.choices import Choice, FixedChoice, OnlyPolicy, SaliencyLevelChoice, SaliencyRatioChoice
 from foveate.model.model import Model
 from foveate.model.policies import Global, Local, Policy, PrintedRepelledGlobal, RepelledGlobal, StaticSaliency
@@ -165,7 +165,7 @@ TITLES = {
 def named_model(name: str, **settings) -> Model:
     """The catalogue's model of this name; `settings` are its parameters, its repulsion and its priors."""
     if name not in CATALOGUE:
-        raise InputError(f"no model {name!r}; there are {some_of(list(CATALOGUE), 10)}.")
+        raise InputError(f"no model {name!r}; {instead_of(name, CATALOGUE)}")
     known = list(signature(CATALOGUE[name]).parameters)
     unknown = [setting for setting in settings if setting not in known]
     if unknown:

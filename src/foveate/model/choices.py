@@ -13,7 +13,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Float
 
-from foveate.errors import InputError
+from foveate.errors import InputError, some_of
+from foveate.model.features import FEATURES
 from foveate.model.history import Array, History, Picture
 from foveate.model.policies import as_float64
 
@@ -36,6 +37,10 @@ class Choice(eqx.Module):
     @abstractmethod
     def policies(self) -> int:
         """How many policies there are to choose from."""
+
+    def labels(self, parameter: str) -> list[str]:
+        """A label for every number of a parameter."""
+        return [parameter]
 
     @abstractmethod
     def log_probabilities(self, history: History, picture: Picture) -> Float[Array, " policy"]:
@@ -135,3 +140,53 @@ class SaliencyLevelChoice(LogisticChoice):
     def feature(self, history: History, picture: Picture) -> Float[Array, ""]:
         """H W s_{t-1}."""
         return picture.grid.cells * jnp.asarray(history.saliency)[0]
+
+
+@final
+class SoftmaxChoice(Choice):
+    """One of K policies by a softmax: log-odds against the first one that are linear in features of the history,
+    base_k + sum_f slopes_kf x_f.
+
+    `among` names the policies in the model's order, `features` some of `features.FEATURES`; none is allowed.
+    """
+
+    among: tuple[str, ...] = eqx.field(static=True, converter=tuple)
+    features: tuple[str, ...] = eqx.field(static=True, converter=tuple)
+    base: Float[Array, " policy"] = eqx.field(converter=as_float64)
+    slopes: Float[Array, "policy feature"] = eqx.field(converter=as_float64)
+
+    memory: ClassVar[int] = 2
+
+    def __check_init__(self):
+        """Refuse unknown features and coefficients that do not fit them."""
+        unknown = [name for name in self.features if name not in FEATURES]
+        if unknown:
+            raise InputError(f"no feature {some_of(unknown)} of the history; there are {some_of(list(FEATURES), 10)}.")
+        if len(set(self.among)) < len(self.among) or len(self.among) < 2:
+            raise InputError(f"among = {self.among}: name two policies or more, each once.")
+        wanted = {"base": (len(self.among) - 1,), "slopes": (len(self.among) - 1, len(self.features))}
+        for name, shape in wanted.items():
+            value = getattr(self, name)
+            if value.shape != shape:
+                raise InputError(f"{name} has shape {value.shape}: {len(self.among)} policies and "
+                                 f"{len(self.features)} features need {shape}.")  # fmt: skip
+            if not isinstance(value, Tracer) and not np.isfinite(value).all():
+                raise InputError(f"{name} = {np.asarray(value)}: finite numbers are needed.")
+
+    @property
+    def policies(self) -> int:
+        """As many as are named."""
+        return len(self.among)
+
+    def labels(self, parameter: str) -> list[str]:
+        """'base_global', 'slope_global_amplitude', ..."""
+        others = self.among[1:]
+        if parameter == "base":
+            return [f"base_{name}" for name in others]
+        return [f"slope_{name}_{feature}" for name in others for feature in self.features]
+
+    def log_probabilities(self, history: History, picture: Picture) -> Float[Array, " policy"]:
+        """Log-softmax of the log-odds."""
+        values = [FEATURES[name](history, picture) for name in self.features]
+        odds = self.base + (self.slopes @ jnp.stack(values) if values else 0.0)
+        return jax.nn.log_softmax(jnp.concatenate([jnp.zeros(1), odds]))

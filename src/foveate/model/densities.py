@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Float
 
 from foveate.model.history import Array, History, Picture
-from foveate.model.likelihood import choice_log_probability, log_normaliser
+from foveate.model.likelihood import choice_log_probability, has_fast_normaliser, log_normaliser
 from foveate.model.model import Model
 from foveate.model.policies import REPELLED_WEIGHT, Policy, RepelledGlobal, gaussian
 from foveate.model.steps import Steps
@@ -38,7 +38,10 @@ def step_densities(model: Model, steps: Steps) -> Iterator[Float[np.ndarray, "st
 @eqx.filter_jit
 def _densities(model: Model, steps: Steps) -> Float[Array, "path step row column"]:
     scene, choice = steps.scene(), jnp.exp(choice_log_probability(model, steps))
-    normalisers = jnp.stack([log_normaliser(policy, steps, scene) for policy in model.policies], axis=-1)
+    # Of policies without a fast way `density` sums the weights that it has at hand.
+    sums = [log_normaliser(it, steps, scene) if has_fast_normaliser(it) else jnp.zeros(steps.real.shape)
+            for it in model.policies]  # fmt: skip
+    normalisers = jnp.stack(sums, axis=-1)
 
     def of_path(path: tuple[Array, History, Array, Array]) -> Float[Array, "step row column"]:
         picture_index, history, normalisers, choice = path
@@ -61,8 +64,12 @@ def _densities(model: Model, steps: Steps) -> Float[Array, "path step row column
 def density(
     policy: Policy, history: History, picture: Picture, log_normaliser: Float[Array, ""]
 ) -> Float[Array, "*cells"]:
-    """The policy's weight divided by its sum over all cells: here by its definition."""
-    return jnp.exp(policy.log_weight(history, picture) - log_normaliser)
+    """The policy's weight divided by its sum over all cells: here by its definition, if there is no faster way."""
+    log_weight = jnp.broadcast_to(policy.log_weight(history, picture), picture.grid.shape)
+    if has_fast_normaliser(policy):
+        return jnp.exp(log_weight - log_normaliser)
+    weight = jnp.exp(log_weight - jnp.max(log_weight))
+    return weight / jnp.sum(weight)
 
 
 @density.register

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from foveate.errors import InputError
-from foveate.model import choices, policies, priors
+from foveate.model import choices, factors, mechanisms, policies, priors
 from foveate.model.model import Model
 
 
@@ -24,16 +24,21 @@ def describe(model: Model) -> dict[str, Any]:
 
 def _describe(part: eqx.Module) -> dict[str, Any]:
     values = {field.name: getattr(part, field.name) for field in fields(part)}
-    return {"class": type(part).__name__} | {
-        name: np.asarray(value).tolist() if not isinstance(value, bool | str) else value
-        for name, value in values.items()
-    }
+    return {"class": type(part).__name__} | {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, eqx.Module):
+        return _describe(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | str) else np.asarray(value).tolist()
 
 
 def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
     """The model that was described; classes of one's own are given in `parts`."""
     known = {part.__name__: part for part in parts}
-    for module in (policies, choices, priors):
+    for module in (policies, mechanisms, factors, choices, priors):
         known |= {name: it for name, it in vars(module).items() if isinstance(it, type) and issubclass(it, eqx.Module)}
 
     def build(part: dict[str, Any]) -> Any:
@@ -42,7 +47,13 @@ def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
                 f"model {description['name']!r} has a part {part['class']!r} that foveate does not know: pass the "
                 "class as parts=(...,)."
             )
-        return known[part["class"]](**{name: value for name, value in part.items() if name != "class"})
+        return known[part["class"]](**{name: built(value) for name, value in part.items() if name != "class"})
+
+    def built(value: Any) -> Any:
+        if isinstance(value, dict):
+            return build(value)
+        nested = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+        return tuple(build(item) for item in value) if nested else value
 
     return Model(
         tuple(build(part) for part in description["policies"]),
@@ -60,9 +71,14 @@ def same_structure(model: Model, description: dict[str, Any]) -> bool:
 
 def _without_values(description: dict[str, Any]) -> dict[str, Any]:
     """What stays of a description without the values of parameters, which are those that have a prior."""
-    parts = [
-        {name: value for name, value in part.items() if name not in description["priors"]}
-        for part in (*description["policies"], description["choice"])
-    ]
+
+    def structure(value: Any) -> Any:
+        if isinstance(value, list):
+            return [structure(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        return {name: structure(item) for name, item in value.items() if name not in description["priors"]}
+
+    parts = [structure(part) for part in (*description["policies"], description["choice"])]
     ordered = description.get("ordered", False)
     return {"name": description["name"], "parts": parts, "priors": description["priors"], "ordered": ordered}

@@ -59,10 +59,16 @@ class History(eqx.Module):
     position_deg: Float[Array, "*batch memory 2"]  # (y, x)
     saliency: Float[Array, "*batch memory"]  # of the cell of each
     count: Int[Array, "*batch"]  # fixations made so far, also those beyond the memory
+    duration_s: Float[Array, "*batch memory"]  # of each fixation; 0 where it is not known
 
     @classmethod
     def of(
-        cls, picture: Picture, y_deg: Float[Array, " fixation"], x_deg: Float[Array, " fixation"], memory: int = 2
+        cls,
+        picture: Picture,
+        y_deg: Float[Array, " fixation"],
+        x_deg: Float[Array, " fixation"],
+        memory: int = 2,
+        duration_s: Float[Array, " fixation"] | None = None,
     ) -> "History":
         """The history after these fixations (oldest first, none is allowed) in a whole picture."""
         y, x = np.asarray(y_deg, dtype=np.float64), np.asarray(x_deg, dtype=np.float64)
@@ -72,7 +78,9 @@ class History(eqx.Module):
         row, column = picture.grid.cell_of(y, x)
         recent = np.maximum(len(y) - 1 - np.arange(memory), 0)
         saliency = np.asarray(picture.saliency)[row, column]
-        return cls(np.stack([y, x], axis=-1)[recent], saliency[recent], np.asarray(count))
+        known = duration_s is not None and count > 0
+        lasted = np.asarray(duration_s, dtype=np.float64) if known else np.zeros(len(y))
+        return cls(np.stack([y, x], axis=-1)[recent], saliency[recent], np.asarray(count), lasted[recent])
 
     @property
     def gaze(self) -> Float[Array, "2"]:

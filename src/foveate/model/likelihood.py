@@ -5,7 +5,7 @@
 together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial, singledispatch
 from typing import Any
 
@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
 from foveate.model.at_once import log_salient_sum
+from foveate.model.factors import log_weights
 from foveate.model.history import Array, History
 from foveate.model.kernels import CANCELLATION, log_nearest, peak
 from foveate.model.model import Model, mix
@@ -31,6 +32,9 @@ from foveate.threads import on_all_cores
 
 # Parameter sets that are evaluated together.
 GROUP = 32
+
+# Steps whose maps are worked out together by the plain way: 64 x 64 cells of four steps are 128 kB.
+STEPS_AT_ONCE = 4
 
 
 def check_model_and_steps(model: Any, steps: Any) -> None:
@@ -138,10 +142,14 @@ def choice_log_probability(model: Model, steps: Steps) -> Float[Array, "path ste
 
 def policy_log_probability(model: Model, steps: Steps) -> Float[Array, "path step policy"]:
     """Log-probability of the cell fixated next under each policy alone."""
-    scene = steps.scene()
+    model = model.with_parameters(model.parameters)  # fields of one name become one object: see `log_weights`
+    scene, plain = steps.scene(), [policy for policy in model.policies if not has_fast_normaliser(policy)]
+    # All of these together: what they have in common, such as factors that modulate each, is worked out once.
+    sums = iter(plain_log_normalisers(plain, steps)) if plain else iter(())
 
     def of(policy: Policy) -> Float[Array, "path step"]:
-        return target_log_weight(policy, steps) - log_normaliser(policy, steps, scene)
+        total = log_normaliser(policy, steps, scene) if has_fast_normaliser(policy) else next(sums)
+        return target_log_weight(policy, steps) - total
 
     return jnp.stack([of(policy) for policy in model.policies], axis=-1)
 
@@ -161,20 +169,32 @@ def log_normaliser(policy: Policy, steps: Steps, scene: Scene) -> Float[Array, "
     return plain_log_normaliser(policy, steps)
 
 
+def has_fast_normaliser(policy: Policy) -> bool:
+    """Whether a way to the policy's normaliser is registered that is faster than the plain sum."""
+    return log_normaliser.dispatch(type(policy)) is not log_normaliser.dispatch(Policy)
+
+
 def plain_log_normaliser(policy: Policy, steps: Steps) -> Float[Array, "path step"]:
-    """By definition: the log-weight of every cell, summed. One path at a time, recomputed for the gradient."""
+    """By definition: the log-weight of every cell, summed."""
+    return plain_log_normalisers([policy], steps)[0]
+
+
+def plain_log_normalisers(policies: Sequence[Policy], steps: Steps) -> Float[Array, "policy path step"]:
+    """`plain_log_normaliser` of several policies. A few steps at a time, so that their maps stay in a processor's cache
+    (a GPU takes a path at a time); maps are worked out again for the gradient."""
 
     @jax.checkpoint
-    def of_path(item: tuple[History, Array]):
+    def of_step(item: tuple[History, Array]) -> Float[Array, " policy"]:
         history, picture_index = item
         picture = steps.picture_of(picture_index)
+        weights = log_weights(policies, history, picture)
+        return jnp.stack([logsumexp(jnp.broadcast_to(it, steps.grid.shape)) for it in weights])
 
-        def of_step(h: History):
-            return logsumexp(jnp.broadcast_to(policy.log_weight(h, picture), steps.grid.shape))
-
-        return jax.vmap(of_step)(history)
-
-    return lax.map(of_path, (steps.history, jnp.asarray(steps.picture)))
+    paths, length = steps.real.shape
+    history = jax.tree.map(lambda leaf: jnp.reshape(leaf, (paths * length, *leaf.shape[2:])), steps.history)
+    pictures = jnp.repeat(jnp.asarray(steps.picture), length)
+    found = lax.map(of_step, (history, pictures), batch_size=length if steps.batched else STEPS_AT_ONCE)
+    return found.T.reshape(len(policies), paths, length)
 
 
 @log_normaliser.register

@@ -6,7 +6,7 @@ Everything else, likelihood, simulation, scores, figures, reads that map.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -22,6 +22,7 @@ from foveate.errors import InputError, some_of
 from foveate.model.choices import Choice
 from foveate.model.history import Array, History, Picture
 from foveate.model.order import check_order, in_order, log_mass_in_order
+from foveate.model.parts import every_part, own_parameters, parameters_of, with_values
 from foveate.model.policies import Policy
 from foveate.model.priors import Prior
 from foveate.precision import double_precision
@@ -30,10 +31,6 @@ from foveate.precision import double_precision
 DRAWN_FROM_MAP = 2
 
 AXES = ("row", "column")
-
-
-def _parameters(part: Policy | Choice) -> dict[str, Array]:
-    return {field.name: getattr(part, field.name) for field in fields(part) if not field.metadata.get("static", False)}
 
 
 class Model(eqx.Module):
@@ -60,7 +57,7 @@ class Model(eqx.Module):
             check_order(self.name, self.priors)
         values: dict[str, Array] = {}
         for part in (*self.policies, self.choice):
-            for name, value in _parameters(part).items():
+            for name, value in parameters_of(part):
                 known = values.setdefault(name, value)
                 traced = isinstance(known, Tracer) or isinstance(value, Tracer)
                 if not traced and not np.array_equal(known, value):
@@ -92,18 +89,37 @@ class Model(eqx.Module):
     @property
     def parameters(self) -> dict[str, Array]:
         """The value of every parameter by name, in the order of the parts."""
-        return {name: value for part in (*self.policies, self.choice) for name, value in _parameters(part).items()}
+        return {name: value for part in (*self.policies, self.choice) for name, value in parameters_of(part)}
+
+    @property
+    def labels_of(self) -> dict[str, list[str]]:
+        """For every parameter a label for each of its numbers: 'epsilon' has 'epsilon_row' and 'epsilon_column'."""
+        labels: dict[str, list[str]] = {name: [] for name in self.parameters}
+        for part in self.parts:
+            for name, value in own_parameters(part):
+                pair = [f"{name}_{axis}" for axis in AXES] if np.ndim(value) else [name]
+                labels[name] = part.labels(name) if isinstance(part, Choice) else pair
+        return labels
 
     @property
     def labels(self) -> list[str]:
         """A label for every number in the parameters: 'epsilon_row', 'epsilon_column', ..., 'b'."""
-        pairs = ((name, np.ndim(value)) for name, value in self.parameters.items())
-        return [label for name, axes in pairs for label in ([f"{name}_{axis}" for axis in AXES] if axes else [name])]
+        return [label for labels in self.labels_of.values() for label in labels]
 
     @property
     def memory(self) -> int:
         """How many past fixations the model looks at (at least the two that every history carries)."""
-        return max(DRAWN_FROM_MAP, *(part.memory for part in (*self.policies, self.choice)))
+        return max(DRAWN_FROM_MAP, *(getattr(part, "memory", 1) for part in self.parts))
+
+    @property
+    def policy_names(self) -> list[str]:
+        """The class of every policy; of a modulated one that of the policy itself."""
+        return [type(policy.base).__name__ for policy in self.policies]
+
+    @property
+    def parts(self) -> list[eqx.Module]:
+        """The policies and the choice rule, and all parts that they hold."""
+        return list(every_part(*self.policies, self.choice))
 
     def with_parameters(self, values: Mapping[str, Any]) -> "Model":
         """The same model with other values for some of its parameters."""
@@ -112,12 +128,8 @@ class Model(eqx.Module):
             raise InputError(
                 f"model {self.name!r} has no parameter {some_of(unknown)}; it has {some_of(list(self.parameters))}."
             )
-
-        def changed(part: Any) -> Any:
-            return replace(part, **{name: values[name] for name in _parameters(part) if name in values})
-
-        policies = tuple(changed(policy) for policy in self.policies)
-        return replace(self, policies=policies, choice=changed(self.choice))
+        policies = tuple(with_values(policy, values) for policy in self.policies)
+        return replace(self, policies=policies, choice=with_values(self.choice, values))
 
     def with_priors(self, priors: Mapping[str, Prior]) -> "Model":
         """The same model with other priors for some of its parameters."""

@@ -51,6 +51,11 @@ class Policy(eqx.Module):
 
     memory: ClassVar[int] = 1
 
+    @property
+    def base(self) -> "Policy":
+        """The policy itself; that of a modulated policy is the one that its factors modulate."""
+        return self
+
     @abstractmethod
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log of the unnormalised probability of each cell of `picture` (or of its single cell)."""

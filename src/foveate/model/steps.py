@@ -96,10 +96,17 @@ class Steps(eqx.Module):
         row, column = maps.grid.cell_of(scan.y_deg[path, target], scan.x_deg[path, target])
         y_deg, x_deg = maps.grid.centre_of(row, column)
         saliency = maps.at(scan)
+        # Unknown durations and those of the padding count as zero, which says nothing.
+        lasted = np.zeros(scan.x_deg.shape) if scan.duration_s is None else np.nan_to_num(scan.duration_s)
         return cls(
             saliency=maps.values,
             picture=picture,
-            history=History(position[place], saliency[path[:, None], recent][place], target[place]),
+            history=History(
+                position[place],
+                saliency[path[:, None], recent][place],
+                target[place],
+                lasted[path[:, None], recent][place],
+            ),
             target=Picture(saliency[path, target][place], y_deg[place], x_deg[place], maps.grid),
             row=row[place],
             column=column[place],

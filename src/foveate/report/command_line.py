@@ -1,6 +1,9 @@
-"""The command that made a folder, as one would type it again."""
+"""The command that made a folder, as one would type it again; and words that name files but not where they lie."""
 
+import os
+import re
 import shlex
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,9 @@ from foveate.model.model import Model
 from foveate.report.folders import Results
 
 CELLS = 64  # of a map along a side, unless a command says otherwise
+# Where a path may begin in a sentence, and an absolute one: from a root, a drive or a server to a space or a sign.
+BEGINS = r"(?<![\w.~/\\-])"
+ABSOLUTE = re.compile(BEGINS + r"(?:[A-Za-z]:[/\\]|\\\\|/)[^\s'\"();:,]+")
 FORMS = {"priors": ("weak", "published"), "repulsion": ("released", "printed", "none"), "ordered": (False, True)}
 
 
@@ -35,6 +41,20 @@ def command_line(results: Results, source: str | None = None) -> str | None:
 def name_alone(source: str | None) -> str | None:
     """The last part of where data lie: a report is sent to others, whom the rest of a path does not concern."""
     return None if source is None else Path(source).name
+
+
+def without_folders(words: str, sources: Iterable[str | Path]) -> str:
+    """The words with the last part of each absolute path in them alone, as `name_alone`; relative ones stay as typed.
+
+    What lies beside or in one of the `sources` keeps the part of its path from there on. Where a path ends is known for
+    those, for the working folder and the home, also if there are spaces in it; any other ends at a space.
+    """
+    parents = [place.parent for it in sources for place in (Path(it), Path(it).resolve())]
+    home = Path(os.path.expanduser("~"))  # stays "~" where there is none
+    known = {str(it) for it in (*parents, Path.cwd(), home) if it.is_absolute() and it.name}
+    for folder in sorted(known, key=len, reverse=True):
+        words = re.sub(rf"{BEGINS}{re.escape(folder)}[/\\]", "", words)
+    return ABSOLUTE.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], words)
 
 
 def _study(results: Results, source: str | None) -> dict[str, Any]:

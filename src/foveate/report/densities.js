@@ -1,104 +1,32 @@
-// Where gaze goes next, as foveate's model package defines it: policies, choices and their mixture on a grid of cells.
-// Pure functions, for the page and for Node alike. Positions are [y, x] in degrees, maps are flat, row by row.
+// Where gaze goes next, as foveate's model package defines it: the policies of a model, the choice among them and their
+// mixture on a grid of cells. Pure functions, for the page and for Node alike; the parts are in densities_parts.js.
+// Positions are [y, x] in degrees, maps are flat, row by row.
 const foveateDensities = (() => {
   "use strict";
 
-  const COVARIANCE_RATIO = 4; // of the repelling Gaussian, as in the released code
-  const REPELLED_WEIGHT = 1e-200; // of a forbidden cell
-  const SMALLEST_SALIENCY = 1e-300;
+  const parts = typeof module === "undefined" ? foveateParts : require("./densities_parts.js");
+  const { cellOf, overCells, logOf } = parts;
   const DRAWN_FROM_MAP = 2; // fixations at the beginning of a path
-
-  const cellSize = (grid) => [grid.height_deg / grid.rows, grid.width_deg / grid.columns];
-
-  function cellOf(grid, position) {
-    const [height, width] = cellSize(grid);
-    const clip = (value, count) => Math.min(Math.max(Math.floor(value), 0), count - 1);
-    return [clip(position[0] / height, grid.rows), clip(position[1] / width, grid.columns)];
-  }
 
   const saliencyAt = (grid, saliency, position) => {
     const [row, column] = cellOf(grid, position);
     return saliency[row * grid.columns + column];
   };
 
-  // What a model may look at after these fixations, oldest first: the last two, the most recent one first.
-  function historyOf(grid, saliency, positions) {
+  // What a model may look at after these fixations, oldest first: all of them, the most recent one first, and never
+  // fewer than two, the oldest being repeated. `durations_s` has how long each lasted, null where that is not known.
+  function historyOf(grid, saliency, positions, durations_s = null) {
     const count = positions.length;
     const made = count ? positions : [[grid.height_deg / 2, grid.width_deg / 2]];
-    const recent = [0, 1].map((back) => made[Math.max(made.length - 1 - back, 0)]);
-    return { position: recent, saliency: recent.map((it) => saliencyAt(grid, saliency, it)), count };
+    const lasted = made.map((_, index) => (durations_s !== null && count ? durations_s[index] : 0));
+    const recent = Array.from({ length: Math.max(count, 2) }, (_, back) => Math.max(made.length - 1 - back, 0));
+    return {
+      position: recent.map((index) => made[index]),
+      saliency: recent.map((index) => saliencyAt(grid, saliency, made[index])),
+      duration_s: recent.map((index) => lasted[index]),
+      count,
+    };
   }
-
-  const centres = (count, size) => Float64Array.from({ length: count }, (_, index) => (index + 0.5) * size);
-
-  // --- Gaussians: a factor for every row and one for every column -----------------------------------------------
-
-  // Density times the side of a cell, so that the product of both axes is a mass per cell.
-  function gaussianAxis(cells, centre, variance, size) {
-    const scale = size / Math.sqrt(2 * Math.PI * variance);
-    const rate = -0.5 / variance;
-    return cells.map((at) => scale * Math.exp(rate * ((at - centre) * (at - centre))));
-  }
-
-  // Logarithm relative to the cell nearest to the centre: never above zero.
-  function logGaussianAxis(cells, nearest, centre, variance) {
-    const rate = -0.5 / variance;
-    return cells.map((at) => rate * Math.max((at - nearest) * (at + nearest - 2 * centre), 0));
-  }
-
-  function axes(grid, make) {
-    const size = cellSize(grid);
-    return [grid.rows, grid.columns].map((count, axis) => make(centres(count, size[axis]), axis, size[axis]));
-  }
-
-  const gaussian = (grid, centre, variances) =>
-    axes(grid, (cells, axis, size) => gaussianAxis(cells, centre[axis], variances[axis], size));
-
-  function logGaussian(grid, centre, variances) {
-    const near = cellOf(grid, centre);
-    return axes(grid, (cells, axis) => logGaussianAxis(cells, cells[near[axis]], centre[axis], variances[axis]));
-  }
-
-  const overCells = (grid, value) => {
-    const found = new Float64Array(grid.rows * grid.columns);
-    for (let row = 0, cell = 0; row < grid.rows; row++)
-      for (let column = 0; column < grid.columns; column++, cell++) found[cell] = value(row, column, cell);
-    return found;
-  };
-
-  const logOf = (saliency) => (saliency > 0 ? Math.log(saliency) : -Infinity);
-
-  function repelled(grid, wide, narrow, saliency, divisor) {
-    return overCells(grid, (row, column, cell) => {
-      const difference = wide[0][row] * wide[1][column] - (narrow[0][row] * narrow[1][column]) / divisor(cell);
-      return logOf(saliency[cell]) + Math.log(Math.max(difference, REPELLED_WEIGHT));
-    });
-  }
-
-  // --- policies: the logarithm of every cell's weight -------------------------------------------------------------
-
-  const LOG_WEIGHTS = {
-    StaticSaliency: (policy, history, saliency, grid) => overCells(grid, (row, column, cell) => logOf(saliency[cell])),
-    Local: (policy, history, saliency, grid) => {
-      const [rows, columns] = logGaussian(grid, history.position[0], policy.epsilon);
-      return overCells(grid, (row, column) => rows[row] + columns[column]);
-    },
-    Global: (policy, history, saliency, grid) => {
-      const [rows, columns] = logGaussian(grid, history.position[0], policy.xi);
-      return overCells(grid, (row, column, cell) => logOf(saliency[cell]) + (rows[row] + columns[column]));
-    },
-    RepelledGlobal: (policy, history, saliency, grid) => {
-      const wide = gaussian(grid, history.position[0], policy.xi);
-      const quarter = policy.epsilon.map((it) => it / COVARIANCE_RATIO);
-      return repelled(grid, wide, gaussian(grid, history.position[0], quarter), saliency, () => 1);
-    },
-    PrintedRepelledGlobal: (policy, history, saliency, grid) => {
-      const wide = gaussian(grid, history.position[0], policy.xi);
-      const narrow = gaussian(grid, history.position[0], policy.epsilon);
-      const cells = grid.rows * grid.columns;
-      return repelled(grid, wide, narrow, saliency, (cell) => (saliency[cell] > 0 ? saliency[cell] : 1) * cells);
-    },
-  };
 
   function normalised(logWeights) {
     let most = -Infinity;
@@ -109,39 +37,24 @@ const foveateDensities = (() => {
     return logWeights.map((it) => it - most - whole);
   }
 
-  const knowsPolicy = (policy) => Object.hasOwn(LOG_WEIGHTS, policy.class);
+  const knowsPolicy = (policy) => parts.unknownInPolicy(policy).length === 0;
+  const knowsChoice = (choice) => parts.unknownInChoice(choice).length === 0;
+
+  // The names of parts of a model that are not known here, each once.
+  const unknownParts = (model) => [
+    ...new Set([...model.policies.flatMap(parts.unknownInPolicy), ...parts.unknownInChoice(model.choice)]),
+  ];
+  const knowsModel = (model) => unknownParts(model).length === 0;
 
   // Of every policy of a model by itself; null for one that is not known here.
   const policyLogDensities = (model, history, saliency, grid) =>
     model.policies.map((policy) =>
-      knowsPolicy(policy) ? normalised(LOG_WEIGHTS[policy.class](policy, history, saliency, grid)) : null,
+      knowsPolicy(policy) ? normalised(parts.LOG_WEIGHTS[policy.class](policy, history, saliency, grid)) : null,
     );
 
-  // --- choices: the logarithm of every policy's probability -------------------------------------------------------
-
-  const logSigmoid = (f) => (f >= 0 ? -Math.log1p(Math.exp(-f)) : f - Math.log1p(Math.exp(f)));
-  const logistic = (choice, feature) => {
-    const f = choice.b * (feature - choice.s0);
-    return [logSigmoid(f), logSigmoid(-f)];
-  };
-
-  const CHOICES = {
-    OnlyPolicy: () => [0],
-    FixedChoice: (choice) => [Math.log(choice.rho), Math.log1p(-choice.rho)],
-    SaliencyRatioChoice: (choice, history) =>
-      logistic(choice, history.saliency[0] / Math.max(history.saliency[1], SMALLEST_SALIENCY)),
-    SaliencyLevelChoice: (choice, history, grid) =>
-      logistic(choice, grid.rows * grid.columns * history.saliency[0]),
-  };
-
-  const knowsChoice = (choice) => Object.hasOwn(CHOICES, choice.class);
-
+  // Of every policy being chosen; null where the choice is not known here.
   const choiceLogProbabilities = (choice, history, grid) =>
-    knowsChoice(choice) ? CHOICES[choice.class](choice, history, grid) : null;
-
-  // --- the model --------------------------------------------------------------------------------------------------
-
-  const knowsModel = (model) => model.policies.every(knowsPolicy) && knowsChoice(model.choice);
+    knowsChoice(choice) ? parts.LOG_PROBABILITIES[choice.class](choice, history, grid) : null;
 
   // Of every cell being fixated next; null where a part of the model is not known here.
   function logDensity(model, history, saliency, grid) {
@@ -158,16 +71,21 @@ const foveateDensities = (() => {
     });
   }
 
-  // The described model with these values for its parameters: fields of one name are one parameter.
+  // The described model with these values for its parameters, however its parts are nested: fields of one name are one
+  // parameter.
   function withParameters(description, values) {
-    const filled = (part) =>
-      Object.fromEntries(Object.entries(part).map(([name, value]) => [name, Object.hasOwn(values, name) ? values[name] : value]));
-    return { policies: description.policies.map(filled), choice: filled(description.choice) };
+    const filled = (value) => {
+      if (Array.isArray(value)) return value.map(filled);
+      if (value === null || typeof value !== "object") return value;
+      const fields = Object.entries(value);
+      return Object.fromEntries(fields.map(([name, it]) => [name, Object.hasOwn(values, name) ? values[name] : filled(it)]));
+    };
+    return { policies: filled(description.policies), choice: filled(description.choice) };
   }
 
   return {
     DRAWN_FROM_MAP, cellOf, historyOf, policyLogDensities, choiceLogProbabilities, logDensity, withParameters,
-    knowsPolicy, knowsChoice, knowsModel,
+    knowsPolicy, knowsChoice, knowsModel, unknownParts,
   };
 })();
 

@@ -1,10 +1,13 @@
 """A report made from start to end: numbers out of a folder, the page from them, the size kept in bounds."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from foveate.data.dataset import Dataset
+from foveate.data.readers.potsdam35 import VARIABLE
+from foveate.report.command_line import without_folders
 from foveate.report.figures import figures
 from foveate.report.folders import Results, Told
 from foveate.report.page import page
@@ -34,9 +37,12 @@ def payload(
 ) -> dict[str, Any]:
     """Everything that is on the page; without data there is no viewer, and `why_no_data` says why.
 
-    `source` is what the data are called on the command line, and `said` what reading them said.
+    `source` is what the data are called on the command line, and `said` what reading them said. A page is sent to
+    others: it names files, but not where they lie on the machine that it is made on.
     """
-    data, notes = None, [f"No scan paths are shown: {why_no_data}"]
+    named = (source, results.said.get("asked", {}).get("data"), os.environ.get(VARIABLE), results.folder)
+    why = without_folders(why_no_data, [it for it in named if it])
+    data, notes = None, [f"No scan paths are shown: {why}"]
     if each is not None:
         data, notes = viewer(results, each, told)
     return {

@@ -18,6 +18,7 @@ HEAD_BYTES = 200  # of a file, among which the marker stands
 LOGARITHMIC = 50  # a column of positive numbers that span more than this factor is drawn on a logarithmic scale
 LARGE = 1_000_000  # from here on numbers are written with a power of ten
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+VIEWER_SCRIPTS = ("densities_parts.js", "densities.js", "drawing.js", "embedded.js", "viewer.js")  # in this order
 OPEN_ROWS = 60  # a longer table of parameters is folded up
 
 
@@ -29,7 +30,7 @@ def page(payload: Mapping[str, Any]) -> str:
         f'<section id="{name}"><h2>{escape(title)}</h2>\n{contents}</section>' for name, title, contents in sections
     )
     with_viewer = payload["viewer"] is not None
-    scripts = ["page.js", *(["densities.js", "drawing.js", "viewer.js"] if with_viewer else [])]
+    scripts = ["page.js", *(VIEWER_SCRIPTS if with_viewer else [])]
     return Template(asset("template.html")).substitute(
         marker=MARKER,
         title=escape(about["title"]),

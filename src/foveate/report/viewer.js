@@ -1,47 +1,12 @@
-// The viewer: scan paths over maps of the next fixation, step by step. Numbers are embedded in the page and decoded when
-// they are first shown; maps are worked out by densities.js.
+// The viewer: scan paths over maps of the next fixation, step by step. Numbers are those that are embedded in the page
+// (embedded.js); maps are worked out by densities.js.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("viewer-data").textContent);
   if (!data) return;
-  const [D, P] = [foveateDensities, foveateDrawing];
+  const [D, P, E] = [foveateDensities, foveateDrawing, foveateEmbedded(data)];
   const element = (id) => document.getElementById(id);
-  const KINDS = { Uint8Array, Uint16Array, Float32Array };
-  const FULL = 65535; // the largest number of two bytes
-
-  // --- numbers, decoded once ----------------------------------------------------------------------------------------
-
-  const decoded = new Map();
-  function numbers(text, kind) {
-    if (!decoded.has(text)) {
-      const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-      decoded.set(text, new KINDS[kind](bytes.buffer));
-    }
-    return decoded.get(text);
-  }
-
-  const maps = new Map();
-  function mapOf(index) {
-    if (!maps.has(index)) {
-      const { peak, root } = data.maps[index];
-      maps.set(index, Float64Array.from(numbers(root, "Uint16Array"), (it) => peak * (it / FULL) ** 2));
-    }
-    return maps.get(index);
-  }
-
-  let begin = 0;
-  for (const path of data.paths) {
-    path.begin = begin;
-    begin += path.length;
-  }
-
-  function positions(text, path) {
-    const all = numbers(text, "Uint16Array");
-    return Array.from({ length: path.length }, (_, index) => {
-      const at = 2 * (path.begin + index);
-      return [all[at] * data.step_deg, all[at + 1] * data.step_deg];
-    });
-  }
+  const UNTIMED_MS = 250; // that a fixation is shown whose duration is not known, where others are as fast as they were
 
   // --- what is shown ------------------------------------------------------------------------------------------------
 
@@ -52,19 +17,15 @@
   function load() {
     const { path, model } = state;
     const values = model.estimates[path.observer][String(path.fold)];
-    const surprise = numbers(model.surprise_bits, "Float32Array").subarray(path.begin, path.begin + path.length);
-    const count = model.policies.length;
-    const whole = model.probability === null ? null : numbers(model.probability, "Uint16Array");
-    const probability = (index) =>
-      whole === null ? [1] : Array.from({ length: count }, (_, policy) => whole[(path.begin + index) * count + policy] / FULL);
     shown = {
-      saliency: mapOf(path.map),
-      observed: positions(data.positions, path),
-      simulated: positions(model.simulated, path),
-      chosen: numbers(model.chosen, "Uint8Array").subarray(path.begin, path.begin + path.length),
+      saliency: E.mapOf(path.map),
+      observed: E.positions(data.positions, path),
+      simulated: E.positions(model.simulated, path),
+      duration_ms: E.durations_ms(path),
+      chosen: E.ofPath(model.chosen, "Uint8Array", path),
       model: D.withParameters(model.description, values),
-      surprise,
-      probability,
+      surprise: E.ofPath(model.surprise_bits, "Float32Array", path),
+      probability: E.probabilities(model, path),
       image: imageOf(data.pictures[path.picture]),
     };
     state.at = Math.min(Math.max(state.at, 1), path.length);
@@ -85,11 +46,18 @@
     return images.get(name);
   }
 
-  // The map under a path before its fixation number `at` (from 1) is made: probabilities, or null where there is none.
+  // What a model knows before fixation number `at` (from 1) of a path is made; simulated fixations have no durations.
+  function historyBefore(path, at) {
+    const { saliency, observed, duration_ms } = shown;
+    const lasted = path === observed && duration_ms ? Array.from(duration_ms, (it) => it / 1000) : null;
+    return D.historyOf(data.grid, saliency, path.slice(0, at - 1), lasted);
+  }
+
+  // The map under a path before its fixation number `at` is made: probabilities, or null where there is none.
   function densityBefore(path, at) {
     const { saliency, model } = shown;
     if (state.kind === "saliency") return saliency;
-    const history = D.historyOf(data.grid, saliency, path.slice(0, at - 1));
+    const history = historyBefore(path, at);
     if (history.count < D.DRAWN_FROM_MAP) return saliency;
     const found =
       state.kind === "mixture"
@@ -116,26 +84,29 @@
   function readout() {
     const index = state.at - 1;
     const { observed, model } = shown;
-    const several = state.model.policies.length > 1;
+    const titles = state.model.policies.map((it) => it.title);
     const items = [[`${state.at} of ${state.path.length}`, "fixation"]];
     if (index > 0) {
       const [y, x] = [0, 1].map((axis) => observed[index][axis] - observed[index - 1][axis]);
       items.push([`${Math.hypot(y, x).toFixed(1)} deg`, "saccade to it"]);
     }
-    if (data.duration_ms) items.push([`${numbers(data.duration_ms, "Uint16Array")[state.path.begin + index]} ms`, "its duration"]);
+    if (shown.duration_ms && shown.duration_ms[index]) items.push([`${shown.duration_ms[index]} ms`, "its duration"]);
     if (predicted(index)) {
       items.push([`${shown.surprise[index].toFixed(2)} bits`, "surprise"]);
-      if (several)
-        shown.probability(index).forEach((it, policy) => items.push([it.toFixed(2), `probability ${state.model.policies[policy].title}`]));
-      const history = D.historyOf(data.grid, shown.saliency, observed.slice(0, index));
-      const chosen = several ? D.choiceLogProbabilities(model.choice, history, data.grid) : null;
-      if (chosen) items.push([Math.exp(chosen[0]).toFixed(2), `${state.model.policies[0].title}, before it was made`]);
+      if (titles.length > 1) {
+        const chosen = D.choiceLogProbabilities(model.choice, historyBefore(observed, state.at), data.grid);
+        const before = (policy) => (chosen ? `${Math.exp(chosen[policy]).toFixed(2)} before it was made` : "");
+        shown.probability(index).forEach((it, policy) =>
+          items.push([it.toFixed(2), `probability ${titles[policy]}`, before(policy)]),
+        );
+      }
     } else if (index < D.DRAWN_FROM_MAP) items.push(["from the map", "the first two of a path"]);
-    else items.push(["forced", "nobody chose it: it is not predicted"]);
+    else items.push(["forced", "conditions later ones, is not scored"]);
     element("readout").replaceChildren(
-      ...items.map(([value, name]) => {
+      ...items.map(([value, name, further]) => {
         const made = node("div");
         made.append(node("strong", value), node("span", name));
+        if (further) made.append(node("small", further));
         return made;
       }),
     );
@@ -161,12 +132,9 @@
   }
 
   function message() {
-    const { policies, choice } = state.model.description;
-    const unknown = policies.filter((it) => !D.knowsPolicy(it)).map((it) => it.class);
-    if (!D.knowsChoice(choice)) unknown.push(choice.class);
-    const names = [...new Set(unknown)].join(", ");
+    const unknown = D.unknownParts(state.model.description);
     element("message").textContent = unknown.length
-      ? `This page cannot draw maps of ${names}; probability and surprise are exact all the same.`
+      ? `This page cannot draw maps of ${unknown.join(", ")}; probability and surprise are exact all the same.`
       : "";
   }
 
@@ -175,7 +143,7 @@
     const colours = policyColours();
     const made = (index) => P.mixed(shown.probability(index), colours);
     const image = state.photo ? shown.image : null;
-    const common = { grid: data.grid, up: data.up, image, colour: shade() };
+    const common = { grid: data.grid, up: data.grid.up, image, colour: shade() };
     const both = [
       ["observed", shown.observed, (index) => (predicted(index) ? made(index) : NEUTRAL)],
       ["simulated", shown.simulated, (index) => colours[shown.chosen[index]] || NEUTRAL],
@@ -211,7 +179,7 @@
     element("play").textContent = "Pause";
     const wait = () => {
       const speed = Number(element("speed").value);
-      return speed || numbers(data.duration_ms, "Uint16Array")[state.path.begin + state.at - 1];
+      return speed || shown.duration_ms[state.at - 1] || UNTIMED_MS;
     };
     const step = () => {
       go(state.at + 1);

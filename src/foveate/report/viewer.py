@@ -5,7 +5,6 @@ Arrays run over all fixations of all paths, one path after another, so that one 
 In a study each picture is shown with the fits that have not seen it.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from jaxtyping import Float, Int
 from foveate.data.dataset import Dataset
 from foveate.data.joining import join_paths
 from foveate.data.scanpaths import ScanPaths
-from foveate.figures.style import policy_colours, policy_title
+from foveate.figures.style import policy_colours, policy_titles
 from foveate.inference.fit import observer_key
 from foveate.model.description import describe
 from foveate.model.model import Model
@@ -121,10 +120,9 @@ def viewer_payload(
     who, what = ({it: place for place, it in enumerate(names)} for names in (observers, pictures))
     several = _several(paths)
     places = np.stack([paths.y_deg[real], paths.x_deg[real]], axis=-1)
-    grid = {"rows": maps.grid.rows, "columns": maps.grid.columns}
+    grid = {"rows": maps.grid.rows, "columns": maps.grid.columns, "up": extent.origin == "bottom"}
     return {
         "grid": grid | {"height_deg": extent.height_deg, "width_deg": extent.width_deg},
-        "up": extent.origin == "bottom",
         "step_deg": step,
         "observers": [str(it) for it in observers],
         "pictures": [str(it) for it in pictures],
@@ -149,11 +147,12 @@ def viewer_payload(
 
 
 def _durations_ms(parts: list[ScanPaths]) -> str | None:
-    """Of every fixation, packed; None where some were not recorded."""
-    found = [it.duration_s[it.real] for it in parts if it.duration_s is not None]
-    if len(found) < len(parts):
+    """Of every fixation, packed; None where none was recorded. Zero is one that is not known, and no other is zero."""
+    if all(it.duration_s is None for it in parts):
         return None
-    return packed(np.minimum(np.rint(1000 * np.concatenate(found)), MOST_MS), "u2")
+    found = [np.zeros(it.length.sum()) if it.duration_s is None else it.duration_s[it.real] for it in parts]
+    lasted = np.concatenate(found)
+    return packed(np.where(lasted > 0, np.clip(np.rint(1000 * lasted), 1, MOST_MS), 0), "u2")
 
 
 def _several(paths: ScanPaths) -> set[tuple[Any, Any]]:
@@ -167,10 +166,7 @@ def model_payload(
 ) -> dict[str, Any]:
     """One model: its structure, its estimates for each observer and fold, its numbers over all fixations."""
     step = position_step_deg(paths.extent.width_deg, paths.extent.height_deg)
-    classes = [type(policy).__name__ for policy in model.policies]
-    titles = [policy_title(it).removesuffix(" policy") for it in classes]
-    if len(set(titles)) < len(titles):  # two forms of one policy: told apart by their classes
-        titles = [re.sub(r"(?<!^)(?=[A-Z])", " ", it).lower() for it in classes]
+    classes = model.policy_names
     described = describe(model)
     observers = list(dict.fromkeys(observer for observer, _ in places))
     estimates: list[dict[str, Any]] = [{} for _ in observers]
@@ -184,7 +180,7 @@ def model_payload(
         "description": {"policies": described["policies"], "choice": described["choice"]},
         "policies": [
             {"title": title, "colour": colour}
-            for title, colour in zip(titles, policy_colours(classes), strict=True)
+            for title, colour in zip(policy_titles(classes), policy_colours(classes), strict=True)
         ],
         "estimates": estimates,
         # The first two of a path are NaN; as whole numbers they are zero, and never looked at.

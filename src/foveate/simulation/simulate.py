@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
@@ -52,6 +52,10 @@ def simulate(
     a path are drawn from its map; with `observed_start` they are those of the imitated path. The others are centres
     of cells. The column `policy` holds the index of the policy that chose each fixation, -1 where none did.
 
+    Where a fixation of the imitated path was forced, the one in its place is drawn like any other, but flagged in the
+    column `forced`: what is left out of statistics and maps of the recorded paths is left out of those of the simulated
+    ones. Without any such fixation there is no such column.
+
     A path depends on the key, on its place among the paths, its observer's parameters and its map, on nothing else.
     """
     check_key(key)
@@ -63,13 +67,17 @@ def simulate(
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Who looks at which picture for how long, path by path; `who` is the observer's place among the stacked models."""
+    """Who looks at which picture for how long, path by path; `who` is the observer's place among the stacked models.
+
+    `forced` flags the fixations that were forced in imitated paths; None where none was, or nothing is imitated.
+    """
 
     observer: np.ndarray
     picture: np.ndarray
     trial: np.ndarray
     length: Int[np.ndarray, " path"]
     who: Int[np.ndarray, " path"]
+    forced: Bool[np.ndarray, "path fixation"] | None = None
 
     @classmethod
     def everyone(cls, observers: list, pictures: list, length: int) -> "Plan":
@@ -115,7 +123,8 @@ def _imitate(paths: ScanPaths, models: Model | Mapping[Any, Model], maps: Salien
             )
         place = {observer: index for index, observer in enumerate(models)}
         who = np.array([place[observer] for observer in paths.observer.tolist()], dtype=np.int64)
-    return Plan(paths.observer, paths.picture, paths.trial, paths.length, who)
+    forced = paths.forced if paths.forced.any() else None
+    return Plan(paths.observer, paths.picture, paths.trial, paths.length, who, forced)
 
 
 class Stacked(eqx.Module):
@@ -201,6 +210,7 @@ def simulate_plan(
     y_deg, x_deg = maps.grid.centre_of(rows, columns)
     if start is not None:
         y_deg[:, :DRAWN_FROM_MAP], x_deg[:, :DRAWN_FROM_MAP] = start.position_deg[..., 0], start.position_deg[..., 1]
+    flags = {} if plan.forced is None else {"forced": plan.forced[:, :longest]}
     return ScanPaths(
         extent=maps.grid.extent,
         observer=plan.observer,
@@ -210,7 +220,7 @@ def simulate_plan(
         fixation=np.where(real, np.arange(1, longest + 1), 0),
         x_deg=np.where(real, x_deg, np.nan),
         y_deg=np.where(real, y_deg, np.nan),
-        columns={"policy": np.where(real, policy, NO_POLICY)},
+        columns={"policy": np.where(real, policy, NO_POLICY)} | flags,
     )
 
 
@@ -255,7 +265,10 @@ def _simulate_batch(
         start = jnp.swapaxes(centre(*first), 0, 1), jax.vmap(views.at)(*first).T
     recent = jnp.maximum(DRAWN_FROM_MAP - 1 - jnp.arange(models.memory), 0)
     history = History(
-        jnp.asarray(start[0])[:, recent], jnp.asarray(start[1])[:, recent], jnp.full(len(saliency), DRAWN_FROM_MAP)
+        jnp.asarray(start[0])[:, recent],
+        jnp.asarray(start[1])[:, recent],
+        jnp.full(len(saliency), DRAWN_FROM_MAP),
+        jnp.zeros((len(saliency), models.memory)),  # how long simulated fixations last is not known
     )
 
     def step(index: Array, state: tuple) -> tuple:
@@ -267,6 +280,7 @@ def _simulate_batch(
             jnp.concatenate([centre(row, column)[:, None], history.position_deg[:, :-1]], axis=1),
             jnp.concatenate([views.at(row, column)[:, None], history.saliency[:, :-1]], axis=1),
             history.count + 1,
+            history.duration_s,
         )
         return after, rows.at[index].set(row), columns.at[index].set(column), labels.at[index].set(label)
 

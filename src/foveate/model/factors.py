@@ -1,0 +1,198 @@
+"""Factors: what makes places more or less likely whichever policy decides, as a log-factor per cell.
+
+A policy is modulated by factors, `Modulated(policy, factors)`: its weights are multiplied by theirs before they are
+normalised. To add one: a final class with its parameters as fields and `log_factor`, a prior for each parameter where a
+model uses it, and one row in tests/contracts. One and the same factor on several policies of a model is one factor,
+since fields of one name are one parameter.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import final
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Float
+
+from foveate.errors import InputError
+from foveate.model.features import fixation_number
+from foveate.model.history import Array, History, Picture
+from foveate.model.policies import Policy, as_float64
+
+# Directions fade within this distance, in degrees: the cell under the gaze has none, and derivatives stay finite.
+NEAR_DEG = 0.25
+
+
+class Factor(eqx.Module):
+    """A factor on the weights of policies."""
+
+    @property
+    def memory(self) -> int:
+        """How many past fixations it looks at."""
+        return 1
+
+    @abstractmethod
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """Log of the factor on each cell of `picture` (or on its single cell)."""
+
+
+@final
+class Modulated(Policy):
+    """A policy whose weights are multiplied by factors."""
+
+    policy: Policy
+    factors: tuple[Factor, ...]
+
+    @property
+    def base(self) -> Policy:
+        """The policy without its factors."""
+        return self.policy.base
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """All log-factors together."""
+        return sum((factor.log_factor(history, picture) for factor in self.factors), jnp.zeros(()))
+
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """The policy's log-weight plus all log-factors."""
+        return self.policy.log_weight(history, picture) + self.log_factor(history, picture)
+
+
+def log_weights(policies: Sequence[Policy], history: History, picture: Picture) -> list[Float[Array, "*cells"]]:
+    """The log-weights of several policies; factors that modulate several of them are worked out once."""
+    known: list[tuple[tuple[Factor, ...], Array]] = []
+
+    def common(policy: Modulated) -> Array:
+        for factors, value in known:
+            if _same(factors, policy.factors):
+                return value
+        known.append((policy.factors, policy.log_factor(history, picture)))
+        return known[-1][1]
+
+    return [
+        it.policy.log_weight(history, picture) + common(it)
+        if isinstance(it, Modulated)
+        else it.log_weight(history, picture)
+        for it in policies
+    ]
+
+
+def _same(first: tuple[Factor, ...], second: tuple[Factor, ...]) -> bool:
+    """Whether factors are of the same kinds with the very same parameters; inside a compiled function values are not
+    known, so the parameters must be the same objects, as `Model.with_parameters` makes those of one name."""
+    (ones, kind), (others, other_kind) = jax.tree.flatten(first), jax.tree.flatten(second)
+    return kind == other_kind and all(one is other for one, other in zip(ones, others, strict=True))
+
+
+def direction_to(history: History, picture: Picture) -> tuple[Float[Array, "*cells"], Float[Array, "*cells"]]:
+    """Sine and cosine of the direction from the gaze to each cell as a viewer sees it; both fade close to the gaze."""
+    return _direction(picture, picture.y_deg - history.gaze[0], picture.x_deg - history.gaze[1])
+
+
+def _direction(picture: Picture, along_y: Array, along_x: Array) -> tuple[Array, Array]:
+    up = along_y if picture.grid.extent.origin == "bottom" else -along_y
+    length = jnp.sqrt(up * up + along_x * along_x + NEAR_DEG**2)
+    return up / length, along_x / length
+
+
+@final
+class Cardinal(Factor):
+    """Directions as seen on the picture: exp of the sum of
+    rightward cos(a), upward sin(a), horizontal cos(2a), diagonal sin(2a) and cardinal cos(4a),
+    where a is the direction from the gaze to the place as a viewer sees it: 0 right, 90 degrees up.
+
+    Positive `horizontal` prefers left and right over up and down; positive `cardinal` all four over the oblique ones.
+    """
+
+    rightward: Float[Array, ""] = eqx.field(converter=as_float64)
+    upward: Float[Array, ""] = eqx.field(converter=as_float64)
+    horizontal: Float[Array, ""] = eqx.field(converter=as_float64)
+    diagonal: Float[Array, ""] = eqx.field(converter=as_float64)
+    cardinal: Float[Array, ""] = eqx.field(converter=as_float64)
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """The sum."""
+        sine, cosine = direction_to(history, picture)
+        double_cosine, double_sine = cosine * cosine - sine * sine, 2 * cosine * sine
+        first = self.rightward * cosine + self.upward * sine
+        second = self.horizontal * double_cosine + self.diagonal * double_sine
+        return first + second + self.cardinal * (double_cosine * double_cosine - double_sine * double_sine)
+
+
+@final
+class Turning(Factor):
+    """The turn from the last saccade: exp(onward cos(turn) + axial cos(2 turn)).
+
+    Positive `onward` carries on, negative turns back; positive `axial` prefers both to turning aside.
+    """
+
+    onward: Float[Array, ""] = eqx.field(converter=as_float64)
+    axial: Float[Array, ""] = eqx.field(converter=as_float64)
+
+    @property
+    def memory(self) -> int:
+        """Two fixations."""
+        return 2
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """The sum."""
+        up, right = direction_to(history, picture)
+        last_up, last_right = _direction(picture, *history.last_saccade)
+        cosine, sine = up * last_up + right * last_right, up * last_right - right * last_up
+        return self.onward * cosine + self.axial * (cosine * cosine - sine * sine)
+
+
+@final
+class VisitedBefore(Factor):
+    """The places of the last fixations attract or repel: exp(mu sum_j lambda^j g(z; z_{t-1-j})), j = 0, 1, ...,
+    g(z; m) = exp(-|z - m|^2 / (2 omega)), over as many fixations as `span` says.
+
+    Negative mu is an inhibition of return, positive a facilitation; it decays by lambda with every fixation.
+    """
+
+    mu: Float[Array, ""] = eqx.field(converter=as_float64)
+    omega: Float[Array, ""] = eqx.field(converter=as_float64)  # deg^2
+    lambda_: Float[Array, ""] = eqx.field(converter=as_float64)  # 0 to 1
+    span: int = eqx.field(static=True, default=6)
+
+    def __check_init__(self):
+        """Refuse a variance or a decay that is none, unless they are being traced."""
+        if not isinstance(self.omega, Tracer) and not np.all(self.omega > 0):
+            raise InputError(f"omega = {np.asarray(self.omega)}: a variance must be a positive number of deg^2.")
+        if not isinstance(self.lambda_, Tracer) and not np.all((self.lambda_ > 0) & (self.lambda_ < 1)):
+            raise InputError(f"lambda_ = {np.asarray(self.lambda_)}: the decay must lie between 0 and 1.")
+        if isinstance(self.span, bool) or not isinstance(self.span, int) or self.span < 1:
+            raise InputError(f"span = {self.span!r}: give a number of fixations, 1 or more.")
+
+    @property
+    def memory(self) -> int:
+        """As many as `span` says."""
+        return self.span
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """The sum; what was before the first fixation is left out."""
+        rate, total = -0.5 / self.omega, 0.0
+        for back in range(self.span):
+            y, x = history.position_deg[back, 0], history.position_deg[back, 1]
+            # By rows and columns: the exponential of a sum is a product, of few numbers.
+            rows, columns = jnp.exp(rate * (picture.y_deg - y) ** 2), jnp.exp(rate * (picture.x_deg - x) ** 2)
+            total = total + jnp.where(back < history.count, self.lambda_**back, 0.0) * (rows * columns)
+        return self.mu * total
+
+
+@final
+class SaliencyDrift(Factor):
+    """The map matters more or less as viewing goes on: s(z)^(delta x), x the standardised log fixation number.
+
+    Negative delta: the first fixations keep closer to the map than later ones.
+    """
+
+    delta: Float[Array, ""] = eqx.field(converter=as_float64)
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """delta x log s(z); nothing where the map is empty, since policies decide there."""
+        positive = picture.saliency > 0
+        log_saliency = jnp.log(jnp.where(positive, picture.saliency, 1.0))
+        return self.delta * fixation_number(history, picture) * jnp.where(positive, log_saliency, 0.0)

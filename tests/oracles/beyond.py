@@ -1,0 +1,122 @@
+"""The mechanisms beyond the paper in plain NumPy, cell by cell where that is the obvious way.
+
+Nothing here comes from the package under test. Fixations are (y, x) in degrees, oldest first; y grows upwards.
+"""
+
+import numpy as np
+from scipy.special import softmax
+
+from oracles.paper import Scene, log_n, normalised
+
+NEAR_DEG = 0.25
+
+
+def _power(scene: Scene, exponent) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.where(scene.saliency > 0, exponent * np.log(np.where(scene.saliency > 0, scene.saliency, 1)), -np.inf)
+
+
+def _centres(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    rows, columns = scene.saliency.shape
+    height, width = scene.cell_deg
+    y, x = np.meshgrid((np.arange(rows) + 0.5) * height, (np.arange(columns) + 0.5) * width, indexing="ij")
+    return y, x
+
+
+# --- policies: log-weights -----------------------------------------------------------------------------------------
+
+
+def salient_local(scene: Scene, fixations, epsilon, alpha_local) -> np.ndarray:
+    return _power(scene, alpha_local) + log_n(scene, fixations[-1], epsilon)
+
+
+def salient_global(scene: Scene, fixations, xi, alpha_global) -> np.ndarray:
+    return _power(scene, alpha_global) + log_n(scene, fixations[-1], xi)
+
+
+def heavy_tailed_global(scene: Scene, fixations, xi, nu, alpha_global) -> np.ndarray:
+    y, x = _centres(scene)
+    away = (y - fixations[-1][0]) ** 2 / xi[0] + (x - fixations[-1][1]) ** 2 / xi[1]
+    nearest = away.min()  # distances beyond that of the nearest cell, so that weights near the gaze are of order one
+    return _power(scene, alpha_global) - (nu + 2) / 2 * np.log1p((away - nearest) / nu)
+
+
+def momentum(scene: Scene, fixations, zeta, kappa, alpha_momentum) -> np.ndarray:
+    before, gaze = (np.array(it) for it in fixations[-2:])
+    return _power(scene, alpha_momentum) + log_n(scene, gaze + kappa * (gaze - before), zeta)
+
+
+def return_(scene: Scene, fixations, eta, alpha_return) -> np.ndarray:
+    return _power(scene, alpha_return) + log_n(scene, fixations[-2], eta)
+
+
+def centre_bias(scene: Scene, fixations, tau) -> np.ndarray:
+    return log_n(scene, (scene.height_deg / 2, scene.width_deg / 2), tau)
+
+
+def uniform(scene: Scene, fixations) -> np.ndarray:
+    return np.zeros(scene.saliency.shape)
+
+
+# --- factors: log-factors --------------------------------------------------------------------------------------------
+
+
+def cardinal(scene: Scene, fixations, rightward, upward, horizontal, diagonal, cardinal) -> np.ndarray:
+    y, x = _centres(scene)
+    up, right = y - fixations[-1][0], x - fixations[-1][1]
+    length = np.hypot(up, right)
+    angle, short = np.arctan2(up, right), length / np.sqrt(length**2 + NEAR_DEG**2)
+    ones = rightward * np.cos(angle) + upward * np.sin(angle)
+    twos = horizontal * np.cos(2 * angle) + diagonal * np.sin(2 * angle)
+    return short * ones + short**2 * twos + short**4 * cardinal * np.cos(4 * angle)
+
+
+def turning(scene: Scene, fixations, onward, axial) -> np.ndarray:
+    y, x = _centres(scene)
+    (y_before, x_before), (y_now, x_now) = fixations[-2:]
+    up, right = y - y_now, x - x_now
+    last_up, last_right = y_now - y_before, x_now - x_before
+    turn = np.arctan2(up, right) - np.arctan2(last_up, last_right)
+    length, last = np.hypot(up, right), np.hypot(last_up, last_right)
+    short = length / np.sqrt(length**2 + NEAR_DEG**2) * last / np.sqrt(last**2 + NEAR_DEG**2)
+    return onward * short * np.cos(turn) + axial * short**2 * np.cos(2 * turn)
+
+
+def visited_before(scene: Scene, fixations, mu, omega, lambda_, span=6) -> np.ndarray:
+    y, x = _centres(scene)
+    total = np.zeros(scene.saliency.shape)
+    for back, (y_then, x_then) in enumerate(fixations[::-1][:span]):
+        total += lambda_**back * np.exp(-((y - y_then) ** 2 + (x - x_then) ** 2) / (2 * omega))
+    return mu * total
+
+
+def saliency_drift(scene: Scene, fixations, delta) -> np.ndarray:
+    log_saliency = np.log(np.where(scene.saliency > 0, scene.saliency, 1))
+    return delta * np.log(len(fixations) / 10) / 0.8 * log_saliency
+
+
+# --- choices ---------------------------------------------------------------------------------------------------------
+
+
+def softmax_choice(scene: Scene, fixations, base, slopes, durations) -> np.ndarray:
+    """Probability of every policy, with all five features."""
+    (y_before, x_before), (y_now, x_now) = fixations[-2:]
+    relative = [max(scene.saliency.size * scene.at(it), 1e-6) for it in fixations[-2:]]
+    seconds = durations[len(fixations) - 1]
+    features = [
+        (np.log(np.hypot(y_now - y_before, x_now - x_before) + 0.3) - 1.4) / 0.8,
+        (np.log(np.clip(seconds, 0.05, 2.0)) + 1.4) / 0.4 if seconds > 0 else 0.0,
+        (np.log(relative[1]) - 1.2) / 1.2,
+        np.log(relative[1] / relative[0]) / 1.5,
+        np.log(len(fixations) / 10) / 0.8,
+    ]
+    return softmax(np.concatenate([[0.0], np.asarray(base) + np.asarray(slopes) @ features]))
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+
+def mixture(choice: np.ndarray, log_weights: list[np.ndarray], log_factor: np.ndarray) -> np.ndarray:
+    """Each policy's weights times the factors, normalised, in the shares of the choice."""
+    parts = [share * normalised(weight + log_factor) for share, weight in zip(choice, log_weights, strict=True)]
+    return np.sum(parts, axis=0)
