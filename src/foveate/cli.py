@@ -87,9 +87,11 @@ def main() -> None:
 
 
 def study_defaults(arguments: list[str]) -> dict[str, dict[str, Any]]:
-    """For every command the defaults of its options that [study] has in the settings file named by --data."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    """For every command the defaults of its options that [study] has in the settings file of --data, or of check."""
+    pairs = list(zip(arguments, [*arguments[1:], ""], strict=True))
     named = [after if word == "--data" else word.removeprefix("--data=") for word, after in pairs if "--data" in word]
+    if arguments[:1] == ["check"]:
+        named = [after for word, after in pairs if word != "--figure" and after.endswith(SETTINGS_ENDING)][:1]
     files = [name for name in named if name.endswith(SETTINGS_ENDING)]
     if not files or "--help" in arguments:
         return {}

@@ -89,7 +89,9 @@ def test_json_is_the_summary_and_earlier_results_stay_in_it(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--models", "fulll"], "no model fulll; there are full, local_choice"),
+        (["--models", "fulll"], "no model fulll; do you mean 'full'?"),
+        (["--models", "zoe"], "no model zoe; there are full, local_choice"),
+        (["--models", "fulll,zoe"], "no model fulll, zoe; there are full, local_choice"),
         (["--samplers", "gibbs"], "no sampler gibbs"),
         (["--models", ","], "no model ','"),
         (["--data-sets", 0], "--data-sets"),

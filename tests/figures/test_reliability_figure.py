@@ -60,7 +60,7 @@ def test_points_are_the_halves_with_a_standard_deviation_to_each_side():
         assert ax.get_xscale() == ax.get_yscale() == ("log" if scale == "log" else "linear")
         assert line_of(ax, "equal halves").get_xdata() == pytest.approx(line_of(ax, "equal halves").get_ydata())
     said = texts(figure)
-    assert "ξ row: r = 0.81 between halves\nreliability of all 0.90 (0.62 to 0.97)" in said
+    assert "ξ row: r = 0.81 between halves\nreliability 0.90 (0.62 to 0.97)" in said
     assert "ξ row (deg²), first half" in said
     assert "ρ (log-odds), second half" in said
     assert any("the first of 2 splits" in text for text in said)

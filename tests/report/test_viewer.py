@@ -74,9 +74,10 @@ def test_a_reader_chooses_steps_plays_and_resizes(page, fits, data):
     assert "from the map" in readout(page).values()
     page.select_option("#observer", label="ben")
     page.select_option("#picture", label="castle")
-    page.focus("#observed")
+    page.focus("#observer")  # as after a choice: arrows to the side step, and leave the choice alone
     for _ in range(5):
         page.keyboard.press("ArrowRight")
+    assert page.locator("#observer option:checked").inner_text() == "ben"
     own = data.select(observers=["ben"])
     table = policy_probabilities(Posterior.load(fits / "observer-ben.nc"), own, draws=100)
     row = table[(table["picture"] == "castle")].iloc[7 - 3]

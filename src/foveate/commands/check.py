@@ -1,12 +1,14 @@
 """`foveate check`: what a table of fixations holds, in words and in a picture, and every problem in it."""
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foveate.commands.options import AsJson, Cells
+from foveate.commands.plausibility import usual_or_not, warnings
 from foveate.commands.reading import SETTINGS_ENDING
 from foveate.errors import InputError, counted
 
@@ -17,12 +19,13 @@ if TYPE_CHECKING:
     from foveate.data.scanpaths import ScanPaths
 
 HELP = (
-    "Read the data that a settings file names, say in plain words what is in them, draw it, and name every row that "
-    "cannot be used as it is. Nothing is fitted."
+    "Read the data that a settings file names, say in plain words what is in them, draw it, name every row that "
+    "cannot be used as it is, and warn of numbers that no eye makes. Nothing is fitted."
 )
 SHORT_HELP = "Say what a table of fixations holds, and what is wrong with it."
 EXAMPLE = "Example: foveate check study.toml --figure check"
 FEWEST = 3  # fixations of a path in which there is something to predict
+MOST_SHOWN = 10  # rows with a problem; --json has all
 
 
 def check(
@@ -45,34 +48,48 @@ def check(
         )
     project = Project.read(settings)
     problems, report, paths = _problems(project)
-    found = {"settings": str(settings), "problems": problems, "rows": report.rows} | _contents(paths)
-    readings = None if problems else _readings(project, cells)
+    found = {"settings": str(settings), "problems": list(chain(*problems.values())), "rows": report.rows} | _contents(
+        paths
+    )
+    readings = None if found["problems"] else _readings(project, cells)
     found["said"] = list(readings.said[1:]) if readings is not None else []
+    found["cells"] = cells
+    chosen = found["fixations"] > found["forced"]  # without any, maps have nothing to predict
+    found["gain_bits"] = readings.gain_bits if readings is not None and chosen else None
+    found["warnings"] = warnings(found, project.data.unit(settings.name), project.data.duration_unit)
+    if readings is not None and readings.missing:
+        found["warnings"].append(readings.missing)
     found["figures"] = _draw(paths, readings, figure) if figure is not None else []
     if as_json:
         print(json.dumps(found))
     else:
-        print("\n".join(_words(found, report)))
-    if problems:
+        print("\n".join(_words(found, {kind: len(rows) for kind, rows in problems.items()}, report)))
+    if found["problems"]:
         raise typer.Exit(1)
 
 
-def _problems(project: "Project") -> "tuple[list[str], ReadReport, ScanPaths]":
-    """Every row that would stop a fit, each named; and what is left without them."""
+def _problems(project: "Project") -> "tuple[dict[str, list[str]], ReadReport, ScanPaths]":
+    """Every row that would stop a fit, each named, by what is wrong with it; and what is left without them.
+
+    The report is of the rows that the settings leave out: no row is in both.
+    """
     from dataclasses import replace
+
+    from foveate.data.readers.reports import MISSING, OUTSIDE
 
     lenient = replace(project, data=replace(project.data, outside="drop", missing="drop", shortest=1))
     paths, report = lenient.paths()
-    problems = []
-    for rows, setting, words in (
-        (report.outside, "outside", "lies outside the picture"),
-        (report.missing, "missing", "has no position"),
+    problems = {}
+    for kind, rows, setting, words in (
+        (OUTSIDE, report.outside, "outside", "lies outside the picture"),
+        (MISSING, report.missing, "missing", "has no position"),
     ):
         if getattr(project.data, setting) == "error":
-            problems += [f"{row}: {words}." for row in rows]
+            problems[kind] = [f"{row}: {words}." for row in rows]
+    left_out = tuple(row for row in report.left_out if row.why not in problems)
     short = [paths.name_of(path) for path in (paths.length < project.data.shortest).nonzero()[0]]
-    problems += [f"{name}: shorter than {project.data.shortest} fixations." for name in short]
-    return problems, report, paths
+    problems["too short"] = [f"{name}: shorter than {project.data.shortest} fixations." for name in short]
+    return problems, replace(report, left_out=left_out), paths
 
 
 def _readings(project: "Project", cells: int) -> "Readings":
@@ -108,7 +125,7 @@ def _contents(paths: "ScanPaths") -> dict[str, Any]:
     }
 
 
-def _words(found: dict[str, Any], report: "ReadReport") -> list[str]:
+def _words(found: dict[str, Any], problems: dict[str, int], report: "ReadReport") -> list[str]:
     """What was found, in a few lines, and then what to do."""
     lines = str(report).splitlines()
     saw = f"{found['fewest_pictures']} to {found['most_pictures']}"
@@ -118,32 +135,32 @@ def _words(found: dict[str, Any], report: "ReadReport") -> list[str]:
         f"{counted(found['observers'], 'observer')}, {counted(found['pictures'], 'picture')}; an observer saw {saw} of "
         f"them, with {found['shortest_path']} to {found['longest_path']} fixations on each."
     )
-    forced = ", but for forced ones" if found["forced"] else ""
-    lines.append(
-        f"{found['steps']:,} fixations can be predicted (the third of a path and on{forced})"
-        + (
-            f"; {counted(found['paths_without_steps'], 'path')} too short for any."
-            if found["paths_without_steps"]
-            else "."
-        )
-    )
+    forced = "; forced ones condition later ones and are not scored" if found["forced"] else ""
+    none = f"; {counted(found['paths_without_steps'], 'path')} without any" if found["paths_without_steps"] else ""
+    lines.append(f"{counted(found['steps'], 'fixation')} can be predicted (the third of a path and on{forced}){none}.")
     if found["median_amplitude_deg"] is not None:
         lines.append(
             f"The picture is {found['width_deg']:.4g} x {found['height_deg']:.4g} deg; half of all saccades are "
-            f"shorter than {found['median_amplitude_deg']:.3g} deg. People who view pictures make saccades "
-            "of 3 to 6 deg: a number far from that means a wrong unit or px_per_degree."
+            f"shorter than {found['median_amplitude_deg']:.3g} deg, {usual_or_not(found['median_amplitude_deg'])}"
         )
     lines += found["said"]
     if found["figures"]:
         lines.append(f"The picture of it is {found['figures'][-1]}.")
+    lines += [f"Warning: {it}" for it in found["warnings"]]
     if found["problems"]:
-        lines += [f"{counted(len(found['problems']), 'problem')}:", *(f"- {it}" for it in found["problems"])]
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in problems.items() if number)
+        lines.append(f"{counted(len(found['problems']), 'problem')}: {kinds}.")
+        lines += [f"- {it}" for it in found["problems"][:MOST_SHOWN]]
+        more = len(found["problems"]) - MOST_SHOWN
+        if more > 0:
+            lines.append(f"- and {more:,} more; --json lists all.")
         lines.append(
             'Mend these rows, or leave them out with outside = "drop" or missing = "drop" in [data] (and shorter '
             "paths with a smaller `shortest`)."
         )
     else:
-        lines.append(f"Ready: foveate fit --data {found['settings']} --out fits")
+        warned = f", with {counted(len(found['warnings']), 'warning')}" if found["warnings"] else ""
+        lines.append(f"Ready{warned}: foveate fit --data {found['settings']} --out fits")
     return lines
 
 

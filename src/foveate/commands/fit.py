@@ -8,7 +8,8 @@ import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
 from foveate.commands.options import Cells, Data, Observers, Ordered, Seed
-from foveate.errors import InputError, counted
+from foveate.commands.outputs import MODELS
+from foveate.errors import InputError, counted, instead_of
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Observed
@@ -94,8 +95,10 @@ class _Task:
         from foveate.execution.store import FitStore
         from foveate.inference.fit import chosen_sampler
         from foveate.inference.smc import PARTICLES_PER_NUMBER
-        from foveate.model.catalogue import named_model
+        from foveate.model.catalogue import CATALOGUE, named_model
 
+        if model not in CATALOGUE:  # of the models that there are, only those that can be fitted are offered
+            raise InputError(f"no model {model!r}; {instead_of(model, MODELS)}")
         fitted = named_model(model, **settings)
         chosen = chosen_sampler(fitted, sampler)
         least = PARTICLES_PER_NUMBER * len(fitted.labels)  # said before fits begin

@@ -1,13 +1,19 @@
 """`foveate init`: a settings file for a table of fixations, from what its header says and what its user says."""
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, final
 
 import typer
 
+from foveate.commands.options import grouped
+from foveate.commands.questions import above_zero, answer_to, can_ask, one_of, or_nothing, said_by
 from foveate.commands.reading import SETTINGS_ENDING
+from foveate.commands.screens import Screen
+from foveate.commands.settings_text import number_text, settings_text
+from foveate.commands.usual_columns import NEEDED, column_of, found_columns
 from foveate.errors import InputError, some_of
 
 HELP = (
@@ -16,43 +22,106 @@ HELP = (
 )
 SHORT_HELP = "Write a settings file for a table of fixations."
 EXAMPLE = (
-    "Example: foveate init fixations.csv --position-unit px --duration-unit ms --width 1280 --height 1024 "
-    "--px-per-degree 40"
+    "Example: foveate init fixations.csv --picture stim_no --position-unit px --duration-unit ms --width 1280 "
+    "--height 1024 --px-per-degree 40"
 )
 
-# Usual names of columns, in the order in which they are sought; written in any case.
-USUAL: dict[str, tuple[str, ...]] = {
-    "observer": ("observer", "subject", "subject_id", "participant", "participant_id", "subj", "vp", "sub", "id"),
-    "picture": ("picture", "image", "image_id", "stimulus", "stimulus_id", "img", "scene", "filename"),
-    "fixation": ("fixation", "fixation_number", "fixation_index", "fix", "index", "number", "fixnr", "nfix", "order"),
-    "x": ("x", "fix_x", "fixation_x", "x_px", "x_deg", "current_fix_x", "xpos", "mean_x"),
-    "y": ("y", "fix_y", "fixation_y", "y_px", "y_deg", "current_fix_y", "ypos", "mean_y"),
-    "duration": ("duration", "duration_ms", "duration_s", "fixation_duration", "fixdur", "dur", "current_fix_duration"),
-    "trial": ("trial", "trial_id", "trial_index", "block"),
-    "forced": ("forced", "forced_fixation", "is_forced"),
+
+@final
+@dataclass(frozen=True)
+class Named:
+    """Columns of the table that its user names."""
+
+    observer: Annotated[
+        str | None, typer.Option(help="Column that says who looked.", metavar="COLUMN", show_default=False)
+    ] = None
+    picture: Annotated[
+        str | None, typer.Option(help="Column that says at which picture.", metavar="COLUMN", show_default=False)
+    ] = None
+    fixation: Annotated[
+        str | None,
+        typer.Option(help="Column with the number of the fixation in its path.", metavar="COLUMN", show_default=False),
+    ] = None
+    x: Annotated[str | None, typer.Option("--x", help="Column with x.", metavar="COLUMN", show_default=False)] = None
+    y: Annotated[str | None, typer.Option("--y", help="Column with y.", metavar="COLUMN", show_default=False)] = None
+    duration: Annotated[
+        str | None, typer.Option(help="Column with durations, if there is one.", metavar="COLUMN", show_default=False)
+    ] = None
+    trial: Annotated[
+        str | None,
+        typer.Option(
+            help="Column that tells trials apart, if somebody saw a picture more than once.",
+            metavar="COLUMN",
+            show_default=False,
+        ),
+    ] = None
+    forced: Annotated[
+        str | None,
+        typer.Option(
+            help="Column in which 1 flags fixations that nobody chose to make, such as on a cross before the picture.",
+            metavar="COLUMN",
+            show_default=False,
+        ),
+    ] = None
+
+
+@final
+@dataclass(frozen=True)
+class Meaning:
+    """What the numbers of the table mean."""
+
+    position_unit: Annotated[str | None, typer.Option(help="Unit of positions: px or deg.", show_default=False)] = None
+    duration_unit: Annotated[str | None, typer.Option(help="Unit of durations: ms or s.", show_default=False)] = None
+    width: Annotated[
+        float | None, typer.Option(help="The picture's width, in the unit of positions.", show_default=False)
+    ] = None
+    height: Annotated[float | None, typer.Option(help="The picture's height, likewise.", show_default=False)] = None
+    px_per_degree: Annotated[
+        float | None, typer.Option(help="Pixels per degree of visual angle.", show_default=False)
+    ] = None
+    screen_cm: Annotated[
+        float | None,
+        typer.Option(
+            help="The screen's width in cm; with --distance-cm, to work out the pixels per degree.", show_default=False
+        ),
+    ] = None
+    distance_cm: Annotated[
+        float | None, typer.Option(help="Distance from the eyes to the screen in cm.", show_default=False)
+    ] = None
+    screen_px: Annotated[
+        float | None,
+        typer.Option(help="The screen's width in px; without it the picture's --width.", show_default=False),
+    ] = None
+    origin: Annotated[
+        str | None, typer.Option(help="Where y = 0 lies: top or bottom of the picture.", show_default=False)
+    ] = None
+
+
+# What each of them is asked for with, and how an answer is understood.
+QUESTIONS = {
+    "position_unit": ("Unit of x and y (px or deg)", one_of("px", "deg")),
+    "duration_unit": ("Unit of durations (ms or s)", one_of("ms", "s")),
+    "width": ("Width of the picture in that unit", above_zero),
+    "height": ("Height of the picture in that unit", above_zero),
+    "px_per_degree": ("Pixels per degree of visual angle", above_zero),
+    "screen_cm": ("Width of the screen in cm", above_zero),
+    "distance_cm": ("Distance from the eyes to the screen in cm", above_zero),
+    "screen_px": ("Width of the screen in px", above_zero),
+    "origin": ("Where is y = 0, at the top or at the bottom of the picture", one_of("top", "bottom")),
 }
-NEEDED = ("observer", "picture", "fixation", "x", "y")
+OF_SCREEN = ("screen_cm", "distance_cm", "screen_px")
 
 
+@grouped
 def init(
     table: Annotated[
         Path, typer.Argument(help="A table: .csv, .tsv, .parquet or .feather.", metavar="TABLE", show_default=False)
     ],
+    named: Named,
+    meaning: Meaning,
     out: Annotated[Path, typer.Option(help="The settings file; one that is there is not written over.")] = Path(
         f"study{SETTINGS_ENDING}"
     ),
-    position_unit: Annotated[str | None, typer.Option(help="Unit of positions: px or deg.", show_default=False)] = None,
-    duration_unit: Annotated[str | None, typer.Option(help="Unit of durations: ms or s.", show_default=False)] = None,
-    width: Annotated[
-        float | None, typer.Option(help="The picture's width, in the unit of positions.", show_default=False)
-    ] = None,
-    height: Annotated[float | None, typer.Option(help="The picture's height, likewise.", show_default=False)] = None,
-    px_per_degree: Annotated[
-        float | None, typer.Option(help="Pixels per degree of visual angle.", show_default=False)
-    ] = None,
-    origin: Annotated[
-        str | None, typer.Option(help="Where y = 0 lies: top or bottom of the picture.", show_default=False)
-    ] = None,
 ) -> None:
     """Look at the header, ask for the rest, write, say how to go on."""
     from foveate.data.project import Project
@@ -63,11 +132,11 @@ def init(
         raise InputError(f"--out {out}: the name must end in {SETTINGS_ENDING}.")
     if out.exists():
         raise InputError(f"{out} is there already and was not written over: change it by hand, or give another --out.")
-    present = [str(name) for name in load(table, ()).table.columns]
-    columns = _columns(present, table.name)
-    said = {"position_unit": position_unit, "duration_unit": duration_unit, "origin": origin}
-    said |= {"width": width, "height": height, "px_per_degree": px_per_degree}
-    text = _text(_beside(table, out), columns, present, _asked(said, "duration" in columns))
+    contents = load(table, ()).table
+    said = _understood(meaning)
+    columns = _columns([str(name) for name in contents.columns], vars(named), table.name)
+    known, screen = _asked(said, "duration" in columns)
+    text = settings_text(_beside(table, out), columns, contents, known, screen)
     try:
         write_whole(out, lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:
@@ -79,6 +148,11 @@ def init(
     except InputError:  # what cannot be read is not left there, where it would be in the way of the next attempt
         out.unlink()
         raise
+    if screen is not None and known["screen_px"] is None:
+        print(
+            f"px_per_degree = {number_text(screen.px_per_degree)} takes the picture to be as wide as the screen; if it "
+            "is not, give --screen-px."
+        )
     print(f"{out} was written; look at it, then: foveate check {out} --figure check.png")
 
 
@@ -89,110 +163,101 @@ def _beside(table: Path, out: Path) -> str:
     return Path(os.path.relpath(table.resolve(), out.resolve().parent)).as_posix()
 
 
-def _columns(present: Sequence[str], table: str) -> dict[str, str]:
-    """The column of every role that has one of its usual names."""
-    by_name = {name.strip().lower().replace(" ", "_"): name for name in present}
-    found = {
-        role: next(by_name[name] for name in names if name in by_name)
-        for role, names in USUAL.items()
-        if any(name in by_name for name in names)
-    }
-    missing = [role for role in NEEDED if role not in found]
-    if missing:
-        raise InputError(
-            f"{table}: no column has a usual name of {some_of(missing)}; it has {some_of(list(present), 12)}: rename "
-            f"them to {some_of(missing)}, or write the settings by hand (docs/data.md)."
-        )
-    return found
-
-
-def _asked(said: dict[str, Any], with_duration: bool) -> dict[str, Any]:
-    """What the options say, and for the rest what the user answers; without a terminal, options must say it all."""
-    words = {
-        "position_unit": "Unit of x and y (px or deg)",
-        "duration_unit": "Unit of durations (ms or s)",
-        "width": "Width of the picture in that unit",
-        "height": "Height of the picture in that unit",
-        "px_per_degree": "Pixels per degree of visual angle",
-        "origin": "Where is y = 0, at the top or at the bottom of the picture",
-    }
-    known = dict(said)
-    for name, question in words.items():
-        skipped = (name == "duration_unit" and not with_duration) or (
-            name == "px_per_degree" and known["position_unit"] == "deg"
-        )
-        if skipped:
-            known[name] = None
-        elif known[name] is None:
-            if not sys.stdin.isatty():
-                option = f"--{name.replace('_', '-')}"
-                raise InputError(f"{option} missing: {question[0].lower()}{question[1:]}? A table cannot tell.")
-            known[name] = typer.prompt(question, type=float if name in ("width", "height", "px_per_degree") else str)
-    for name, allowed in (
-        ("position_unit", ("px", "deg")),
-        ("duration_unit", ("ms", "s")),
-        ("origin", ("top", "bottom")),
-    ):
-        if known[name] is not None and known[name] not in allowed:
-            raise InputError(f"--{name.replace('_', '-')} {known[name]}: say {' or '.join(allowed)}.")
-    return known
-
-
-def _text(file: str, columns: dict[str, str], present: Sequence[str], said: dict[str, Any]) -> str:
-    """The settings with comments, as a person would write them."""
+def _columns(present: Sequence[str], named: Mapping[str, str | None], table: str) -> dict[str, str]:
+    """The column of every role: what options say, or a usual name, or what the user answers."""
     from foveate.data.columns import plain
 
-    unit, others = said["position_unit"], [name for name in present if name not in columns.values()]
-    lines = [
-        "# Settings of a study for foveate; docs/data.md explains every one.",
-        "",
-        "[data]",
-        f"file = {_quoted(file)}",
-        f"position_unit = {_quoted(unit)}",
-    ]
-    if said["duration_unit"] is not None:
-        lines.append(f"duration_unit = {_quoted(said['duration_unit'])}")
-    lines += [
-        'outside = "error"  # fixations outside the picture: "error", or "drop"',
-        'missing = "error"  # rows without a position: "error", or "drop"',
-        "",
-        "[columns]  # what each is called in the table",
-        *(f"{role} = {_quoted(name)}" for role, name in columns.items()),
-    ]
-    if others:
-        lines.append(f"# kept as they are: {', '.join(map(plain, others))}")
-    lines += ["", "[picture]", f"width_{unit} = {_number(said['width'])}", f"height_{unit} = {_number(said['height'])}"]
-    if unit == "px":
-        lines += [
-            f"px_per_degree = {_number(said['px_per_degree'])}",
-            "left_px = 0  # where the picture begins on the screen, if positions are the screen's",
-            "near_px = 0",
-        ]
-    lines += [
-        f"origin = {_quoted(said['origin'])}",
-        '# folder = "pictures"  # the pictures themselves, each named as in the table: backgrounds of figures',
-        "",
-        "[maps]",
-        'made_from = "fixations"  # or "images", with folder = "maps": greyscale, each named as its picture',
-        'bandwidth_deg = "best"   # or a number: how far fixations are smoothed',
-        "leave_one_out = true     # an observer's maps without their own fixations",
-        "uniform_share = 0.01",
-        "",
-        "[study]  # defaults of the command line's options",
-        'models = ["saliency_baseline", "full", "local_choice", "fixed_choice", "local_saliency"]',
-        "folds = 5",
-        "seed = 1",
-    ]
-    return "\n".join(lines) + "\n"
+    said = {
+        role: said_by(f"--{role}", name, partial(column_of, present=present))
+        for role, name in named.items()
+        if name is not None
+    }
+    twice = [role for role, name in said.items() if list(said.values()).count(name) > 1]
+    if twice:
+        options = " and ".join(f"--{role}" for role in twice)
+        raise InputError(f"{options}: the same column cannot be both; name one for each.")
+    found = found_columns(present, said)
+    missing = [role for role in NEEDED if role not in found]
+    if missing and not can_ask():
+        raise InputError(
+            f"{table}: no column has a usual name of {some_of(missing)}; it has "
+            f"{some_of([plain(it) for it in present], 12)}: say which with "
+            f"{', '.join(f'--{role} COLUMN' for role in missing)}."
+        )
+    for role in [*missing, *(["duration"] if "duration" not in found and can_ask() else [])]:
+        free = [name for name in present if name not in found.values()]
+        if not free and role in missing:
+            raise InputError(f"{table}: no column is left for {role}; a table of fixations needs {some_of(NEEDED)}.")
+        there, understood = f" (one of {some_of([plain(it) for it in free], 20)})", partial(column_of, present=free)
+        if role in missing:
+            found[role] = answer_to(f"Column of {role}{there}", understood)
+        elif free and (name := answer_to(f"Column of durations, or nothing{there}", or_nothing(understood), "")):
+            found[role] = name
+    return found_columns(present, found)  # in the order of the roles
 
 
-def _number(value: float) -> str:
-    """All digits of a number, and no more."""
-    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+def _understood(meaning: Meaning) -> dict[str, Any]:
+    """What the options say, each checked by itself, and that they do not contradict."""
+    said = {
+        name: None if value is None else said_by(_option(name), value, QUESTIONS[name][1])
+        for name, value in vars(meaning).items()
+    }
+    of_px = [name for name in ("px_per_degree", *OF_SCREEN) if said[name] is not None]
+    if len(of_px) > 1 and "px_per_degree" in of_px:
+        raise InputError(f"{_option(of_px[0])} and {_option(of_px[1])}: give the one or the other.")
+    if of_px and said["position_unit"] == "deg":
+        raise InputError(f"{_option(of_px[0])} cannot go with positions in deg; leave it out.")
+    return said
 
 
-def _quoted(text: str) -> str:
-    """Text as TOML writes it; JSON's way of quoting is a part of TOML's."""
-    import json
+def _asked(said: dict[str, Any], with_duration: bool) -> tuple[dict[str, Any], Screen | None]:
+    """What the options say, and for the rest what the user answers; without a terminal, options must say it all.
 
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    With the screen's size and distance the pixels per degree are worked out, and the screen comes back too.
+    """
+    if said["duration_unit"] is not None and not with_duration:
+        raise InputError(
+            f"--duration-unit {said['duration_unit']}: no column has a usual name of durations; name it with "
+            "--duration COLUMN, or leave the unit out."
+        )
+    known = dict(said)
+    for name in ("position_unit", *(["duration_unit"] if with_duration else []), "width", "height"):
+        known[name] = _known(known, name)
+    screen = None
+    if known["position_unit"] == "px" and known["px_per_degree"] is None:
+        screen = _screen(known)
+    if screen is not None:
+        known["px_per_degree"] = screen.px_per_degree
+    known["origin"] = _known(known, "origin")
+    return known, screen
+
+
+def _screen(known: dict[str, Any]) -> Screen | None:
+    """The screen by which the pixels per degree are known, or None after an answer that says them themselves."""
+    if all(known[name] is None for name in OF_SCREEN):
+        if not can_ask():
+            _known(known, "px_per_degree", "; or give --screen-cm and --distance-cm, which work it out")
+        question, understood = QUESTIONS["px_per_degree"]
+        question += " (nothing: they are worked out from the screen)"
+        known["px_per_degree"] = answer_to(question, or_nothing(understood), "")
+        if known["px_per_degree"] is not None:
+            return None
+    for name in ("screen_cm", "distance_cm"):
+        known[name] = _known(known, name)
+    if known["screen_px"] is None and can_ask():
+        known["screen_px"] = answer_to(QUESTIONS["screen_px"][0], above_zero, number_text(known["width"]))
+    return Screen(known["screen_px"] or known["width"], known["screen_cm"], known["distance_cm"])
+
+
+def _known(known: Mapping[str, Any], name: str, or_else: str = "") -> Any:
+    """What is known already, or what the user answers; an error that names the option where nobody can."""
+    if known[name] is not None:
+        return known[name]
+    question, understood = QUESTIONS[name]
+    if not can_ask():
+        raise InputError(f"{_option(name)} missing: {question[0].lower()}{question[1:]}? A table cannot tell{or_else}.")
+    return answer_to(question, understood)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

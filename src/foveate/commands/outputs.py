@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from foveate.commands.interruption import interruptible
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.errors import InputError, counted, some_of
+from foveate.errors import InputError, counted, instead_of, some_of
 
 MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")  # those that can be fitted
 PACKAGES = ("foveate", "jax", "blackjax", "numpy", "scipy")  # whose versions a result depends on
@@ -73,7 +73,9 @@ def chosen(asked: str, known: Sequence[str], what: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in asked.split(",") if name.strip()))
     unknown = [name for name in names if name not in known]
     if unknown or not names:
-        raise InputError(f"no {what} {some_of(unknown) or repr(asked)}; there are {', '.join(known)}, or all of them.")
+        every = f"there are {', '.join(known)}, or all of them."
+        instead = instead_of(unknown[0], [*known, "all"]) if len(unknown) == 1 else every
+        raise InputError(f"no {what} {some_of(unknown) or repr(asked)}; {instead}")
     return names
 
 

@@ -1,6 +1,7 @@
 """The data and observers that a user names on the command line."""
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foveate.errors import InputError
@@ -17,6 +18,7 @@ def read(source: str | None, cells: int) -> "Readings":
     from foveate.data.dataset import Dataset
     from foveate.data.grid import Grid
     from foveate.data.readers.potsdam35 import VARIABLE, read_potsdam35
+    from foveate.data.readers.sources import ENDINGS
     from foveate.data.readings import Readings, read_project
 
     if source is not None and source.endswith(SETTINGS_ENDING):
@@ -33,6 +35,11 @@ def read(source: str | None, cells: int) -> "Readings":
         raise InputError(
             f"no data: say --data FILE{SETTINGS_ENDING} for your own, --data FOLDER for potsdam35 (or set the "
             f"environment variable {VARIABLE} to it), or --data {EXAMPLE_DATA}."
+        )
+    if source is not None and (Path(source).suffix.lower() in ENDINGS or Path(source).is_file()):
+        raise InputError(
+            f"--data {source}: give a settings file (FILE{SETTINGS_ENDING}); `foveate init {source}` writes one for a "
+            "table."
         )
     return Readings.of(read_potsdam35(source, cells=cells))
 

@@ -76,6 +76,8 @@ def _work(folder: Path, source: str | None, out: Path, figures: bool) -> str:
         lines.append(f"NOT CONVERGED: {wrong} of {found['convergence']['fits']} fits; they come first on the page.")
     if each is None:
         lines.append(f"It shows no scan paths: {why}")
+    if readings is not None and readings.missing:
+        lines.append(f"Warning: {readings.missing}")
     return "\n".join(lines)
 
 

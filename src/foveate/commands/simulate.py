@@ -20,8 +20,8 @@ MADE_BY, SUMMARY, TABLE = "foveate simulate", "simulation.json", "simulated.csv"
 HELP = (
     "Simulate scan paths from the posteriors in a folder that `foveate fit` made: for each draw every observer looks "
     "at the pictures that they saw, as often and as long as they did. The table has a row for every fixation, in "
-    "degrees inside the picture (centres of cells), with the policy that chose it (`map` or `observed` where none did). "
-    "Where recorded fixations were forced, a column flags those in their places, so that both are counted alike."
+    "degrees inside the picture (centres of cells), with the policy that chose it (`map` or `observed` where none "
+    "did). Where recorded fixations were forced, a column flags those in their places, so that both are counted alike."
 )
 SHORT_HELP = "Simulate scan paths from fitted models."
 EXAMPLE = "Example: foveate simulate fits --data example --draws 10 --out simulated"

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from foveate.errors import InputError, some_of
+from foveate.errors import InputError, instead_of, some_of
 
 Section = TypeVar("Section")
 
@@ -15,9 +14,7 @@ def check_known(where: str, said: Mapping[str, Any], known: Mapping[str, Any], w
     """Refuse a name that does not exist, with the one that may be meant."""
     for name in said:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            instead = f"do you mean {near[0]!r}?" if near else f"there are {some_of(list(known), 20)}."
-            raise InputError(f"{where}: there is no {what} {name!r}; {instead}")
+            raise InputError(f"{where}: there is no {what} {name!r}; {instead_of(name, known)}")
 
 
 def section(kind: type[Section], name: str, said: Any, file: str) -> Section:

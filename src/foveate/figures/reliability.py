@@ -36,7 +36,7 @@ def half_against_half(halves: pd.DataFrame, parameters: pd.DataFrame, model: str
         ax.set_xlabel(f"{name}, first half")
         ax.set_ylabel(f"{name}, second half")
         whole = f"{about['reliability']:.2f} ({about['reliability_low']:.2f} to {about['reliability_high']:.2f})"
-        words = with_minus(f"r = {about['correlation']:.2f} between halves\nreliability of all {whole}")
+        words = with_minus(f"r = {about['correlation']:.2f} between halves\nreliability {whole}")
         ax.set_title(f"{symbol(label)}: {words}")
     splits = len(np.unique(halves["split"].to_numpy()))
     several = f"; the first of {splits} splits" if splits > 1 else ""

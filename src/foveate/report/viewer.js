@@ -276,7 +276,10 @@
     go(P.fixationAt(event.target, event.offsetX, state.path.length));
   });
   document.addEventListener("keydown", (event) => {
-    if (event.target.closest("select, input, textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
+    // On a list of the viewer, left and right step through the path, too: up and down are left for choosing.
+    const onList = event.target.closest("#viewer-box select") && /^Arrow(Left|Right)$/.test(event.key);
+    const taken = !onList && event.target.closest("select, input, textarea");
+    if (taken || event.altKey || event.ctrlKey || event.metaKey) return;
     const keys = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last" };
     const inView = event.target.closest("#viewer-box") !== null;
     if (event.key in keys && (inView || event.key.startsWith("Arrow"))) element(keys[event.key]).click();

@@ -91,7 +91,10 @@ def _folder(folder: str | Path | None) -> Path:
         raise InputError(f"no folder given for potsdam35: pass one, or set the environment variable {VARIABLE} to it.")
     place = Path(os.environ[VARIABLE] if folder is None else folder)
     if not place.is_dir():
-        raise InputError(f"{place} is not a folder; give the one that holds potsdam35's 'fixations' and 'saliencies'.")
+        raise InputError(
+            f"{place} is not a folder; give the one that holds potsdam35's 'fixations' and 'saliencies' (a table of "
+            "your own is read with the settings that `foveate init` writes for it)."
+        )
     return place
 
 
