@@ -20,6 +20,7 @@ LARGE = 1_000_000  # from here on numbers are written with a power of ten
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 VIEWER_SCRIPTS = ("densities_parts.js", "densities.js", "drawing.js", "embedded.js", "viewer.js")  # in this order
 OPEN_ROWS = 60  # a longer table of parameters is folded up
+LONG_TEXT = 60  # signs from which a cell of a table is made wide, so that it does not become a tower
 
 
 def page(payload: Mapping[str, Any]) -> str:
@@ -210,7 +211,8 @@ def html_table(shown: Table) -> str:
 
 def _cell(kind: str, cell: Any, ends: tuple[float, float] | None) -> str:
     if kind == "text":
-        return f'<td class="text">{escape(cell)}</td>'
+        kinds = "text long" if len(cell) > LONG_TEXT else "text"
+        return f'<td class="{kinds}">{escape(cell)}</td>'
     if kind == "number":
         value = "" if cell[0] is None else f' data-value="{cell[0]:.9g}"'
         return f'<td class="number"{value}>{escape(cell[1])}</td>'
