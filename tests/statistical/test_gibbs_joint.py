@@ -27,7 +27,8 @@ from foveate.model.model import Model
 from foveate.model.priors import Beta, LogNormal, Normal
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
-from foveate.simulation.simulate import Plan, Stacked, simulate_plan
+from foveate.simulation.plans import Plan
+from foveate.simulation.simulate import Stacked, simulate_plan
 
 FALSE_ALARM = 1e-4
 

@@ -27,7 +27,8 @@ from foveate.model.catalogue import PUBLISHED_FULL, from_published
 from foveate.model.model import Model
 from foveate.model.priors import Normal, Prior
 from foveate.precision import check_key
-from foveate.simulation.simulate import Plan, Stacked, simulate_plan
+from foveate.simulation.plans import Plan
+from foveate.simulation.simulate import Stacked, simulate_plan
 
 RecoverySampler = Literal["nuts", "importance", "gibbs"]
 SAMPLERS: tuple[str, ...] = ("nuts", "importance", "gibbs")

@@ -9,7 +9,7 @@ from jaxtyping import Float, PRNGKeyArray
 from foveate.errors import InputError
 from foveate.inference.climb import climb_against
 from foveate.model.history import Array
-from foveate.model.likelihood import check_model_and_steps, log_probability
+from foveate.model.likelihood import check_model_and_steps, joint_log_density
 from foveate.model.model import Model
 from foveate.model.steps import Steps
 from foveate.precision import check_key, double_precision
@@ -32,7 +32,7 @@ def _downhill(
 
     def negative(vector: Float[Array, " number"]) -> Float[Array, ""]:
         at = model.from_real(vector)
-        return -(jnp.sum(jnp.where(steps.real, log_probability(at, steps), 0.0)) + at.log_prior())
+        return -(jnp.sum(jnp.where(steps.real, joint_log_density(at, steps), 0.0)) + at.log_prior())
 
     return jax.value_and_grad(negative)(vector)
 
@@ -50,7 +50,7 @@ def maximum_a_posteriori(model: Model, steps: Steps, key: PRNGKeyArray, *, climb
         raise InputError(f"climbs = {climbs}: at least one is needed.")
     start = np.asarray(model.to_real())
     if start.size == 0:
-        value = jnp.sum(jnp.where(steps.real, log_probability(model, steps), 0.0))
+        value = jnp.sum(jnp.where(steps.real, joint_log_density(model, steps), 0.0))
         return PointEstimate(model, float(value), 1, 1)
     draws = [np.asarray(model.draw_from_prior(k).to_real()) for k in jax.random.split(key, climbs)[1:]]
 

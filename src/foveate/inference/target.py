@@ -17,7 +17,7 @@ from jaxtyping import Float
 from foveate.data.dataset import Dataset
 from foveate.errors import InputError
 from foveate.model.history import Array
-from foveate.model.likelihood import check_model_and_steps, log_probability
+from foveate.model.likelihood import check_model_and_steps, joint_log_density
 from foveate.model.model import Model
 from foveate.model.packing import packed
 from foveate.model.steps import Steps
@@ -77,9 +77,9 @@ class Target(eqx.Module):
     # For use inside compiled functions:
 
     def log_likelihood(self, vector: Float[Array, " number"]) -> Float[Array, ""]:
-        """Log-probability of all steps."""
+        """Log-probability of all steps, with durations where the model has any."""
         at = self.model.from_real(vector)
-        return self.times * jnp.sum(jnp.where(self.steps.real, log_probability(at, self.steps), 0.0))
+        return self.times * jnp.sum(jnp.where(self.steps.real, joint_log_density(at, self.steps), 0.0))
 
     def log_prior(self, vector: Float[Array, " number"]) -> Float[Array, ""]:
         """Log prior density of the vector itself: that of the parameters times the Jacobian."""

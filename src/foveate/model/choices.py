@@ -38,6 +38,11 @@ class Choice(eqx.Module):
     def policies(self) -> int:
         """How many policies there are to choose from."""
 
+    @property
+    def reads_duration(self) -> bool:
+        """Whether it depends on how long the present fixation lasts."""
+        return False
+
     def labels(self, parameter: str) -> list[str]:
         """A label for every number of a parameter."""
         return [parameter]
@@ -177,6 +182,11 @@ class SoftmaxChoice(Choice):
     def policies(self) -> int:
         """As many as are named."""
         return len(self.among)
+
+    @property
+    def reads_duration(self) -> bool:
+        """If duration is among the features."""
+        return "duration" in self.features
 
     def labels(self, parameter: str) -> list[str]:
         """'base_global', 'slope_global_amplitude', ..."""

@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from foveate.errors import InputError
-from foveate.model import choices, factors, mechanisms, policies, priors
+from foveate.model import choices, durations, factors, mechanisms, policies, priors
 from foveate.model.model import Model
 
 
@@ -19,7 +19,7 @@ def describe(model: Model) -> dict[str, Any]:
         "choice": _describe(model.choice),
         "priors": {name: _describe(prior) for name, prior in model.priors.items()},
         "ordered": model.ordered,
-    }
+    } | ({} if model.durations is None else {"durations": _describe(model.durations)})
 
 
 def _describe(part: eqx.Module) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
     """The model that was described; classes of one's own are given in `parts`."""
     known = {part.__name__: part for part in parts}
-    for module in (policies, mechanisms, factors, choices, priors):
+    for module in (policies, mechanisms, factors, choices, durations, priors):
         known |= {name: it for name, it in vars(module).items() if isinstance(it, type) and issubclass(it, eqx.Module)}
 
     def build(part: dict[str, Any]) -> Any:
@@ -61,6 +61,7 @@ def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
         {name: build(prior) for name, prior in description["priors"].items()},
         description["name"],
         description.get("ordered", False),
+        build(description["durations"]) if "durations" in description else None,
     )
 
 
@@ -79,6 +80,7 @@ def _without_values(description: dict[str, Any]) -> dict[str, Any]:
             return value
         return {name: structure(item) for name, item in value.items() if name not in description["priors"]}
 
-    parts = [structure(part) for part in (*description["policies"], description["choice"])]
+    more = [description["durations"]] if "durations" in description else []
+    parts = [structure(part) for part in (*description["policies"], description["choice"], *more)]
     ordered = description.get("ordered", False)
     return {"name": description["name"], "parts": parts, "priors": description["priors"], "ordered": ordered}

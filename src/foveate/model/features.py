@@ -24,12 +24,17 @@ def _log_saliency(history: History, picture: Picture, back: int) -> Float[Array,
     return jnp.log(jnp.maximum(picture.grid.cells * jnp.asarray(history.saliency)[back], LEAST_RELATIVE_SALIENCY))
 
 
+def amplitude_feature(amplitude_deg: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """Log of an amplitude, standardised."""
+    return (jnp.log(amplitude_deg + SMALL_AMPLITUDE_DEG) - 1.4) / 0.8
+
+
 def last_amplitude(history: History, picture: Picture) -> Float[Array, ""]:
-    """Log of the last saccade's amplitude."""
+    """Log of the last saccade's amplitude; the average, 0, where there was none yet."""
     squared = jnp.sum(jnp.square(jnp.asarray(history.last_saccade)))
     moved = squared > 0
     amplitude = jnp.where(moved, jnp.sqrt(jnp.where(moved, squared, 1.0)), 0.0)
-    return (jnp.log(amplitude + SMALL_AMPLITUDE_DEG) - 1.4) / 0.8
+    return jnp.where(history.count > 1, amplitude_feature(amplitude), 0.0)
 
 
 def last_duration(history: History, picture: Picture) -> Float[Array, ""]:

@@ -19,6 +19,7 @@ from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
 from foveate.model.at_once import log_salient_sum
+from foveate.model.durations import log_density_of_steps
 from foveate.model.factors import log_weights
 from foveate.model.history import Array, History
 from foveate.model.kernels import CANCELLATION, log_nearest, peak
@@ -128,6 +129,15 @@ def log_probability(model: Model, steps: Steps) -> Float[Array, "path step"]:
             f"Steps.of(data, memory={model.memory})."
         )
     return mix(choice_log_probability(model, steps), policy_log_probability(model, steps), axis=-1)
+
+
+def joint_log_density(model: Model, steps: Steps) -> Float[Array, "path step"]:
+    """Log-probability of every step, and where the model has durations the log-density of that of the fixation before:
+    what is fitted. Scores are of the steps alone."""
+    where = log_probability(model, steps)
+    if model.durations is None:
+        return where
+    return where + log_density_of_steps(model.durations, steps.history, steps.target)
 
 
 def choice_log_probability(model: Model, steps: Steps) -> Float[Array, "path step policy"]:

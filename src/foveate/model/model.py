@@ -20,6 +20,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from foveate.errors import InputError, some_of
 from foveate.model.choices import Choice
+from foveate.model.durations import Durations
 from foveate.model.history import Array, History, Picture
 from foveate.model.order import check_order, in_order, log_mass_in_order
 from foveate.model.parts import every_part, own_parameters, parameters_of, with_values
@@ -34,7 +35,7 @@ AXES = ("row", "column")
 
 
 class Model(eqx.Module):
-    """K policies, a choice rule among them, and a prior for every parameter.
+    """K policies, a choice rule among them, perhaps how long fixations last, and a prior for every parameter.
 
     Parameters are fields of the parts; fields of one name are one parameter. A model is frozen: `with_parameters`
     gives another one.
@@ -45,6 +46,7 @@ class Model(eqx.Module):
     priors: dict[str, Prior]
     name: str = eqx.field(static=True)
     ordered: bool = eqx.field(static=True, default=False)  # the prior allows epsilon below xi only, on both axes
+    durations: Durations | None = None  # how long fixations last; None: nothing is said of it
 
     def __check_init__(self):
         """Refuse parts that do not fit together."""
@@ -55,8 +57,13 @@ class Model(eqx.Module):
             )
         if self.ordered:
             check_order(self.name, self.priors)
+        if self.durations is not None and self.durations.looks_ahead and self.choice.reads_duration:
+            raise InputError(
+                f"model {self.name!r}: durations depend on the next saccade, and the choice of the next saccade on the "
+                "duration; leave one of the two out."
+            )
         values: dict[str, Array] = {}
-        for part in (*self.policies, self.choice):
+        for part in self._outermost:
             for name, value in parameters_of(part):
                 known = values.setdefault(name, value)
                 traced = isinstance(known, Tracer) or isinstance(value, Tracer)
@@ -89,7 +96,7 @@ class Model(eqx.Module):
     @property
     def parameters(self) -> dict[str, Array]:
         """The value of every parameter by name, in the order of the parts."""
-        return {name: value for part in (*self.policies, self.choice) for name, value in parameters_of(part)}
+        return {name: value for part in self._outermost for name, value in parameters_of(part)}
 
     @property
     def labels_of(self) -> dict[str, list[str]]:
@@ -98,7 +105,7 @@ class Model(eqx.Module):
         for part in self.parts:
             for name, value in own_parameters(part):
                 pair = [f"{name}_{axis}" for axis in AXES] if np.ndim(value) else [name]
-                labels[name] = part.labels(name) if isinstance(part, Choice) else pair
+                labels[name] = part.labels(name) if isinstance(part, Choice | Durations) else pair
         return labels
 
     @property
@@ -118,8 +125,12 @@ class Model(eqx.Module):
 
     @property
     def parts(self) -> list[eqx.Module]:
-        """The policies and the choice rule, and all parts that they hold."""
-        return list(every_part(*self.policies, self.choice))
+        """The policies, the choice rule and the durations, and all parts that they hold."""
+        return list(every_part(*self._outermost))
+
+    @property
+    def _outermost(self) -> tuple[Policy | Choice | Durations, ...]:
+        return (*self.policies, self.choice, *(() if self.durations is None else (self.durations,)))
 
     def with_parameters(self, values: Mapping[str, Any]) -> "Model":
         """The same model with other values for some of its parameters."""
@@ -129,7 +140,8 @@ class Model(eqx.Module):
                 f"model {self.name!r} has no parameter {some_of(unknown)}; it has {some_of(list(self.parameters))}."
             )
         policies = tuple(with_values(policy, values) for policy in self.policies)
-        return replace(self, policies=policies, choice=with_values(self.choice, values))
+        durations = None if self.durations is None else with_values(self.durations, values)
+        return replace(self, policies=policies, choice=with_values(self.choice, values), durations=durations)
 
     def with_priors(self, priors: Mapping[str, Prior]) -> "Model":
         """The same model with other priors for some of its parameters."""

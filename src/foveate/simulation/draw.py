@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
 from foveate.model.choices import Choice
+from foveate.model.durations import Durations, amplitude_deg
 from foveate.model.history import Array, History, Picture
 from foveate.model.kernels import total
 from foveate.model.policies import (
@@ -67,6 +68,18 @@ def draw_policy(choice: Choice, history: History, views: Views, uniform: Float[A
         return choice.log_probabilities(history, Picture.whole(views.grid, saliency))
 
     return pick(jnp.exp(jax.vmap(log_probabilities)(choice, history, views.saliency)), uniform)
+
+
+def draw_durations(
+    durations: Durations, normal: Float[Array, " path"], history: History, views: Views, ahead: Float[Array, "path 2"]
+) -> Float[Array, " path"]:
+    """How long the present fixation of each path lasts, in seconds, if gaze goes to `ahead` next."""
+
+    def of_path(durations: Durations, normal: Array, history: History, saliency: Array, ahead: Array) -> Array:
+        picture = Picture.whole(views.grid, saliency)
+        return durations.draw(normal, history, picture, amplitude_deg(ahead - history.gaze))
+
+    return jax.vmap(of_path)(durations, normal, history, views.saliency, ahead)
 
 
 def draw_from_map(views: Views, uniform: Float[Array, "path 2"]) -> tuple[Int[Array, " path"], Int[Array, " path"]]:

@@ -13,7 +13,8 @@ from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.precision import check_key, double_precision
-from foveate.simulation.simulate import Plan, Stacked, simulate_plan
+from foveate.simulation.plans import Plan
+from foveate.simulation.simulate import Stacked, simulate_plan
 
 # Amplitudes of saccades on a display: fixational eye movements are smaller, and no picture is wider.
 SACCADE_DEG = (0.5, 40.0)
@@ -58,7 +59,7 @@ def prior_predictive(model: Model, maps: SaliencyMaps, lengths: int, draws: int,
     for_parameters, for_paths = jax.random.split(key)
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(for_parameters, jnp.arange(draws))
     drawn = jax.vmap(model.draw_from_prior)(keys)
-    paths = simulate_plan(Stacked(drawn.policies, drawn.choice, model.memory), maps, plan, for_paths)
+    paths = simulate_plan(Stacked(drawn.policies, drawn.choice, model.memory, drawn.durations), maps, plan, for_paths)
     parameters = {name: np.asarray(value) for name, value in drawn.parameters.items()}
     return PriorPredictive(paths, parameters, _policy_amplitudes_deg(paths))
 

@@ -1,7 +1,7 @@
 """Simulated scan paths: the model's own density, drawn from fixation by fixation."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,18 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
-from foveate.errors import InputError, some_of
+from foveate.errors import InputError
 from foveate.model.choices import Choice
+from foveate.model.durations import Durations
 from foveate.model.history import Array, History
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.model.policies import Policy
 from foveate.precision import check_key, double_precision
-from foveate.simulation.draw import Views, draw_cell, draw_from_map, draw_policy
+from foveate.simulation.draw import Views, draw_cell, draw_durations, draw_from_map, draw_policy
+from foveate.simulation.plans import Plan, Start, everyone, imitating, observed
 from foveate.threads import on_all_cores
 
 # Label of a fixation that no policy chose: the first ones, which are drawn from the map, and the padding.
@@ -34,6 +36,9 @@ FEWEST_PATHS = 4
 
 # A compiled function serves all data sets whose longest path rounds up to the same multiple of this.
 LENGTH_STEP = 16
+
+# Sets the random numbers of durations apart from those of places.
+DURATION_TAG = 1
 
 
 @double_precision
@@ -50,7 +55,8 @@ def simulate(
     `lengths` is a number of fixations (every observer looks at every picture of `maps` once; a single model is
     observer 1), or scan paths whose observers, pictures, trials and lengths are imitated. The first two fixations of
     a path are drawn from its map; with `observed_start` they are those of the imitated path. The others are centres
-    of cells. The column `policy` holds the index of the policy that chose each fixation, -1 where none did.
+    of cells. The column `policy` holds the index of the policy that chose each fixation, -1 where none did. Where the
+    model says how long fixations last, the paths have durations.
 
     Where a fixation of the imitated path was forced, the one in its place is drawn like any other, but flagged in the
     column `forced`: what is left out of statistics and maps of the recorded paths is left out of those of the simulated
@@ -60,71 +66,14 @@ def simulate(
     """
     check_key(key)
     stacked = Stacked.of(models if isinstance(models, Mapping) else {1: models})
-    plan = _imitate(lengths, models, maps) if isinstance(lengths, ScanPaths) else _everyone(lengths, models, maps)
-    start = _observed_start(lengths, maps) if observed_start else None
+    if stacked.choice.reads_duration and stacked.durations is None:
+        raise InputError(
+            "the choice depends on how long fixations last, and the model does not say it: give it durations, such as "
+            "Model(..., durations=LogNormalDurations(...))."
+        )
+    plan = imitating(lengths, models, maps) if isinstance(lengths, ScanPaths) else everyone(lengths, models, maps)
+    start = observed(lengths, maps) if observed_start else None
     return simulate_plan(stacked, maps, plan, key, start)
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Who looks at which picture for how long, path by path; `who` is the observer's place among the stacked models.
-
-    `forced` flags the fixations that were forced in imitated paths; None where none was, or nothing is imitated.
-    """
-
-    observer: np.ndarray
-    picture: np.ndarray
-    trial: np.ndarray
-    length: Int[np.ndarray, " path"]
-    who: Int[np.ndarray, " path"]
-    forced: Bool[np.ndarray, "path fixation"] | None = None
-
-    @classmethod
-    def everyone(cls, observers: list, pictures: list, length: int) -> "Plan":
-        """Every observer on every picture, for `length` fixations."""
-        if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-            raise InputError(f"lengths = {length!r}: give a number of fixations, 1 or more, or scan paths to imitate.")
-        who = np.repeat(np.arange(len(observers)), len(pictures))
-        return cls(
-            observer=_names("observer", observers)[who],
-            picture=np.tile(_names("picture", pictures), len(observers)),
-            trial=np.ones(len(who), dtype=np.int64),
-            length=np.full(len(who), length, dtype=np.int64),
-            who=who,
-        )
-
-
-def _names(kind: str, names: list) -> np.ndarray:
-    array = np.array(names)
-    if array.ndim != 1 or array.tolist() != names:
-        raise InputError(
-            f"{kind} names {some_of([repr(name) for name in names])}: they must be all whole numbers or all text."
-        )
-    return array
-
-
-def _everyone(length: int, models: Model | Mapping[Any, Model], maps: SaliencyMaps) -> Plan:
-    observers = list(models) if isinstance(models, Mapping) else [1]
-    return Plan.everyone(observers, list(maps.pictures), length)
-
-
-def _imitate(paths: ScanPaths, models: Model | Mapping[Any, Model], maps: SaliencyMaps) -> Plan:
-    if paths.extent != maps.grid.extent:
-        raise InputError(
-            f"the scan paths lie in {paths.extent}, the maps in {maps.grid.extent}; they must be the same."
-        )
-    who = np.zeros(len(paths), dtype=np.int64)
-    if isinstance(models, Mapping):
-        missing = [observer for observer in paths.observers if observer not in models]
-        if missing:
-            raise InputError(
-                f"no model for observer {some_of(missing)}; there are models for {some_of(list(models), 10)}: add "
-                "theirs, or leave them out with paths.select(observers=...)."
-            )
-        place = {observer: index for index, observer in enumerate(models)}
-        who = np.array([place[observer] for observer in paths.observer.tolist()], dtype=np.int64)
-    forced = paths.forced if paths.forced.any() else None
-    return Plan(paths.observer, paths.picture, paths.trial, paths.length, who, forced)
 
 
 class Stacked(eqx.Module):
@@ -133,51 +82,27 @@ class Stacked(eqx.Module):
     policies: tuple[Policy, ...]
     choice: Choice
     memory: int = eqx.field(static=True)
+    durations: Durations | None = None
 
     @classmethod
     def of(cls, models: Mapping[Any, Model]) -> "Stacked":
         """The parts of these observers' models; a model that is built differently is an error."""
         if not models:
             raise InputError("no models given: there must be one for each observer.")
-        parts = {observer: (model.policies, model.choice) for observer, model in models.items()}
+        parts = {observer: (model.policies, model.choice, model.durations) for observer, model in models.items()}
         first, built = next(iter(parts.items()))
         for observer, part in parts.items():
             if jax.tree.structure(part) != jax.tree.structure(built):
                 raise InputError(
                     f"the model of observer {observer} ({models[observer].name!r}) is not built like that of observer "
-                    f"{first} ({models[first].name!r}): all need the same policies and choice; simulate them apart."
+                    f"{first} ({models[first].name!r}): all need the same parts; simulate them apart."
                 )
-        policies, choice = jax.tree.map(lambda *values: np.stack(values), *parts.values())
-        return cls(policies, choice, models[first].memory)
+        policies, choice, durations = jax.tree.map(lambda *values: np.stack(values), *parts.values())
+        return cls(policies, choice, models[first].memory, durations)
 
     def take(self, who: Int[np.ndarray, " path"]) -> "Stacked":
         """The parts with a leading axis over paths: those of each path's observer."""
         return jax.tree.map(lambda values: np.asarray(values)[who], self)
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """The first fixations of every path, as observed."""
-
-    position_deg: Float[np.ndarray, "path start 2"]
-    saliency: Float[np.ndarray, "path start"]
-
-
-def _observed_start(lengths: int | ScanPaths, maps: SaliencyMaps) -> Start:
-    if not isinstance(lengths, ScanPaths):
-        raise InputError(
-            f"observed_start=True with lengths = {lengths}: there is nothing observed to start from; give scan paths "
-            "as lengths."
-        )
-    paths = lengths.require(DRAWN_FROM_MAP)
-    first = replace(
-        paths,
-        length=np.full(len(paths), DRAWN_FROM_MAP),
-        duration_s=None,
-        columns={},
-        **{name: getattr(paths, name)[:, :DRAWN_FROM_MAP] for name in ("fixation", "x_deg", "y_deg")},
-    )
-    return Start(np.stack([first.y_deg, first.x_deg], axis=-1), maps.at(first))
 
 
 # --- batches -------------------------------------------------------------------------------------------------------
@@ -190,18 +115,22 @@ def simulate_plan(
     picture = maps.index_of(plan.picture.tolist())
     longest = int(plan.length.max(initial=1))
     rows, columns, policy = (np.zeros((len(plan.length), longest), dtype=np.int64) for _ in range(3))
-    size = -(-longest // LENGTH_STEP) * LENGTH_STEP
+    seconds = np.zeros((len(plan.length), longest))
+    # A fixation ends with the next saccade: where durations are drawn, paths go one step further than is asked.
+    timed = models.durations is not None
+    size = -(-(longest + timed) // LENGTH_STEP) * LENGTH_STEP
 
     def run(batch: np.ndarray) -> None:
         drawn = _simulate_batch(
             models.take(plan.who[batch]),
             maps.values[picture[batch]],
             _uniforms(key, batch, size),
+            _normals(key, batch, size) if timed else None,
             None if start is None else (start.position_deg[batch], start.saliency[batch]),
-            np.asarray(plan.length[batch].max()),
+            np.asarray(plan.length[batch].max() + timed),
             maps.grid,
         )
-        for whole, part in zip((rows, columns, policy), drawn, strict=True):
+        for whole, part in zip((rows, columns, policy, seconds), drawn, strict=True):
             whole[batch] = np.asarray(part)[:, :longest]
 
     on_all_cores(run, _batches(plan.length, maps.grid.cells))
@@ -220,6 +149,7 @@ def simulate_plan(
         fixation=np.where(real, np.arange(1, longest + 1), 0),
         x_deg=np.where(real, x_deg, np.nan),
         y_deg=np.where(real, y_deg, np.nan),
+        duration_s=np.where(real, seconds, np.nan) if timed else None,
         columns={"policy": np.where(real, policy, NO_POLICY)} | flags,
     )
 
@@ -243,15 +173,28 @@ def _uniforms(key: PRNGKeyArray, place: Int[Array, " path"], size: int) -> Float
 
 
 @eqx.filter_jit
+def _normals(key: PRNGKeyArray, place: Int[Array, " path"], size: int) -> Float[Array, "fixation path"]:
+    """A standard normal number for the duration of every fixation, from the same two numbers."""
+
+    def of(index: Array, place: Array) -> Array:
+        own = jax.random.fold_in(jax.random.fold_in(key, place), index)
+        return jax.random.normal(jax.random.fold_in(own, DURATION_TAG), (), jnp.float64)
+
+    return jax.vmap(jax.vmap(of, in_axes=(None, 0)), in_axes=(0, None))(jnp.arange(size), place)
+
+
+@eqx.filter_jit
 def _simulate_batch(
     models: Stacked,
     saliency: Float[Array, "path row column"],
     uniform: Float[Array, "fixation path 3"],
+    normal: Float[Array, "fixation path"] | None,
     start: tuple[Float[Array, "path start 2"], Float[Array, "path start"]] | None,
     fixations: Int[Array, ""],
     grid: Grid,
-) -> tuple[Int[Array, "path fixation"], Int[Array, "path fixation"], Int[Array, "path fixation"]]:
-    """Row, column and policy of the fixations of a batch of paths; only the first `fixations` are worked out."""
+) -> tuple[Array, Array, Array, Array]:
+    """Row, column, policy and duration of the fixations of a batch of paths, each (path, fixation); only the first
+    `fixations` are worked out, and durations only where the models have any."""
     views = Views.of(grid, saliency)
     y_deg, x_deg = jnp.asarray(grid.row_centres_deg), jnp.asarray(grid.column_centres_deg)
 
@@ -268,21 +211,44 @@ def _simulate_batch(
         jnp.asarray(start[0])[:, recent],
         jnp.asarray(start[1])[:, recent],
         jnp.full(len(saliency), DRAWN_FROM_MAP),
-        jnp.zeros((len(saliency), models.memory)),  # how long simulated fixations last is not known
+        jnp.zeros((len(saliency), models.memory)),
     )
+    seconds = jnp.zeros(uniform.shape[:2])
+    if models.durations is not None and normal is not None:  # the first fixation ended before the first step
+        oldest = jnp.full(models.memory, models.memory - 1)
+        before = History(
+            history.position_deg[:, oldest], history.saliency[:, oldest], history.count - 1, history.duration_s
+        )
+        lasted = draw_durations(models.durations, normal[0], before, views, history.position_deg[:, 0])
+        seconds = seconds.at[0].set(lasted)
+        history = replace(history, duration_s=jnp.asarray(history.duration_s).at[:, 1:].set(lasted[:, None]))
+
+    def timed(index: Array, history: History, seconds: Array, ahead: Array) -> tuple[History, Array]:
+        """With the duration of the present fixation, which is the one before `index`; `ahead` is where gaze goes."""
+        if models.durations is None or normal is None:
+            return history, seconds
+        lasts = draw_durations(models.durations, normal[index - 1], history, views, ahead)
+        known = replace(history, duration_s=jnp.asarray(history.duration_s).at[:, 0].set(lasts))
+        return known, jnp.asarray(seconds).at[index - 1].set(lasts)
+
+    looks_ahead = models.durations is not None and models.durations.looks_ahead
 
     def step(index: Array, state: tuple) -> tuple:
-        history, rows, columns, labels = state
+        history, rows, columns, labels, seconds = state
         numbers = jnp.asarray(uniform)[index]
+        if not looks_ahead:
+            history, seconds = timed(index, history, seconds, history.position_deg[:, 0])
         label = draw_policy(models.choice, history, views, numbers[:, 0])
         row, column = draw_cell(models.policies, label, history, views, numbers[:, 1:])
+        if looks_ahead:
+            history, seconds = timed(index, history, seconds, centre(row, column))
         after = History(
             jnp.concatenate([centre(row, column)[:, None], history.position_deg[:, :-1]], axis=1),
             jnp.concatenate([views.at(row, column)[:, None], history.saliency[:, :-1]], axis=1),
             history.count + 1,
-            history.duration_s,
+            jnp.concatenate([jnp.zeros((len(saliency), 1)), history.duration_s[:, :-1]], axis=1),
         )
-        return after, rows.at[index].set(row), columns.at[index].set(column), labels.at[index].set(label)
+        return after, rows.at[index].set(row), columns.at[index].set(column), labels.at[index].set(label), seconds
 
-    _, *drawn = lax.fori_loop(DRAWN_FROM_MAP, fixations, step, (history, rows, columns, labels))
-    return drawn[0].T, drawn[1].T, drawn[2].T
+    _, *drawn = lax.fori_loop(DRAWN_FROM_MAP, fixations, step, (history, rows, columns, labels, seconds))
+    return drawn[0].T, drawn[1].T, drawn[2].T, drawn[3].T
