@@ -204,6 +204,8 @@ def main() -> None:
         parts += by_fits(Studies(*studies))
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text("\n\n".join(parts) + "\n")
+    elif studies:
+        print(f"{len(studies)} of {len(folders)} studies were given: the page needs all, and is not written.\n")
     print("\n\n".join(parts))
     print(json.dumps({"findings": [asdict(it) for it in findings], "foveate": foveate.__version__}))
 

@@ -7,6 +7,7 @@ the ordinary (see `situations.py`).
 The oracle of
 - a policy or a factor gives its log-weight in every cell, from (scene, fixations, parameters);
 - a choice gives the probability of the first policy, or of all, from (scene, fixations, parameters);
+- a distribution of durations is a frozen distribution of scipy.stats, from (scene, fixations, next_deg, parameters);
 - a prior is a frozen distribution of scipy.stats, from its parameters;
 - a model gives the probability of every cell, from (scene, fixations, parameters).
 """
@@ -30,6 +31,7 @@ from foveate.model.choices import (
     SaliencyRatioChoice,
     SoftmaxChoice,
 )
+from foveate.model.durations import KNOWN, Durations, LogNormalDurations
 from foveate.model.factors import Cardinal, Factor, Modulated, SaliencyDrift, Turning, VisitedBefore
 from foveate.model.features import FEATURES
 from foveate.model.mechanisms import (
@@ -68,9 +70,9 @@ class Row:
         return self.part(**self.parameters, **self.form)
 
     def policy(self) -> Policy:
-        """The row's policy, or the map modulated by the row's factor."""
+        """The row's policy, or the row's factor alone: on a policy that has no preference."""
         part = self.make()
-        return Modulated(StaticSaliency(), (part,)) if isinstance(part, Factor) else part
+        return Modulated(Uniform(), (part,)) if isinstance(part, Factor) else part
 
     def model(self) -> Model:
         """A model to put to the test: the row's own, or one that consists of the row's policy alone."""
@@ -85,8 +87,7 @@ class Row:
         """The oracle's probability of every cell, of a model or of a policy alone."""
         if isinstance(self.part, str):
             return self.oracle(scene, fixations, **parameters, **self.form)
-        weight = self.oracle(scene, fixations, **parameters)
-        return paper.normalised(scene.log_saliency + weight if issubclass(self.part, Factor) else weight)
+        return paper.normalised(self.oracle(scene, fixations, **parameters))
 
 
 def at_gaze(oracle: Callable) -> Callable:
@@ -135,6 +136,13 @@ TABLE = [
         {"among": ("local", "global", "return"), "features": tuple(FEATURES)},
     ),
     Row(SaliencyLevelChoice, {"b": -0.4, "s0": 2.5}, paper.level_choice),
+    # durations
+    Row(
+        LogNormalDurations,
+        {"level": -1.2, "effects": (0.2, -0.3, 0.1, 0.15, -0.25), "sigma": 0.45},
+        beyond.log_normal_durations,
+        {"features": KNOWN},
+    ),
     # priors
     Row(Normal, {"mean": -1.3, "variance": 2.6}, lambda mean, variance: stats.norm(mean, np.sqrt(variance))),
     Row(InverseGamma, {"shape": 0.2, "scale": 25.0}, lambda shape, scale: stats.invgamma(shape, scale=scale)),
@@ -164,4 +172,4 @@ def rows_of(*kinds: type) -> list:
     return [pytest.param(row, id=row.name) for row in TABLE if belongs(row)]
 
 
-KINDS = (Policy, Factor, Choice, Prior)
+KINDS = (Policy, Factor, Choice, Durations, Prior)

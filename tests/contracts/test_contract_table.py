@@ -1,7 +1,7 @@
 """The contract table has a row for everything there is."""
 
 from contracts.table import KINDS, TABLE
-from foveate.model import catalogue, choices, factors, mechanisms, policies, priors
+from foveate.model import catalogue, choices, durations, factors, mechanisms, policies, priors
 from foveate.model.factors import Modulated
 
 
@@ -9,15 +9,15 @@ def concrete(kind: type) -> set[type]:
     """All classes of the package that are of this kind and can be made."""
     return {
         part
-        for module in (policies, mechanisms, factors, choices, priors)
+        for module in (policies, mechanisms, factors, choices, durations, priors)
         for part in vars(module).values()
         if isinstance(part, type) and issubclass(part, kind) and not part.__abstractmethods__
     }
 
 
-def test_every_policy_factor_choice_and_prior_has_a_row():
+def test_every_part_and_prior_has_a_row():
     everything = {part for kind in KINDS for part in concrete(kind)}
-    assert len(everything) >= 25
+    assert len(everything) >= 26
     everything -= {Modulated}  # it has no parameters of its own; every row of a factor is one
     assert {row.part for row in TABLE if isinstance(row.part, type)} == everything
 

@@ -1,11 +1,13 @@
 """Modulated policies: parameters that are nested, factors that are shared, directions as a viewer sees them."""
 
 from dataclasses import replace
+from typing import final
 
 import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from jaxtyping import Float
 
 from contracts.table import DIRECTIONS, TURNS, VISITED
 from foveate.data.dataset import Dataset
@@ -14,13 +16,14 @@ from foveate.errors import InputError
 from foveate.example import example_data
 from foveate.inference.fit import fit
 from foveate.inference.marginals import prior_of
-from foveate.model.choices import SoftmaxChoice
+from foveate.model.choices import Choice, OnlyPolicy, SoftmaxChoice
 from foveate.model.description import describe, restore, same_structure
 from foveate.model.factors import Cardinal, Modulated, SaliencyDrift, Turning, VisitedBefore, log_weights
 from foveate.model.history import History, Picture
 from foveate.model.likelihood import step_log_likelihoods
 from foveate.model.mechanisms import Momentum, Return, SalientGlobal, SalientLocal
 from foveate.model.model import Model
+from foveate.model.policies import VARIANCES, Policy, StaticSaliency, as_float64
 from foveate.model.priors import Beta, LogNormal, Normal, Prior
 from foveate.model.steps import Steps
 from foveate.simulation.simulate import simulate
@@ -169,6 +172,49 @@ def test_such_a_model_fits():
     tree = fitted.to_arviz()
     assert tree.posterior["slopes"].shape == (2, 20, 6)
     assert tree.posterior["slopes"].coords["slopes_number"].values.tolist()[0] == "slope_global_amplitude"
+
+
+def test_ones_own_class_is_meant_where_a_name_is_the_same():
+    @final
+    class Return(Policy):
+        """Somebody's own."""
+
+        eta: Float[np.ndarray, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+
+        def log_weight(self, history, picture):
+            return picture.log_saliency
+
+    theirs = Model((Return((1.0, 2.0)),), OnlyPolicy(), {"eta": LogNormal(1.0, 1.0)}, "own")
+    assert type(restore(describe(theirs), (Return,)).policies[0]) is Return
+
+
+def test_two_policies_of_a_class_have_names_of_their_own():
+    wide, narrow = SalientGlobal((30.0, 45.0), 0.8), Modulated(SalientGlobal((30.0, 45.0), 0.8), [Turning(**TURNS)])
+    priors: dict[str, Prior] = {
+        name: Normal(0.0, 1.0) for name in ("alpha_global", "onward", "axial", "base", "slopes")
+    }
+    choice = SoftmaxChoice(("wide", "turning"), (), (0.0,), np.zeros((1, 0)))
+    model = Model((wide, narrow), choice, priors | {"xi": LogNormal(9.0, 1.0)}, "twice")
+    assert model.policy_names == ["SalientGlobal", "SalientGlobal2"]
+    assert describe(restore(describe(model))) == describe(model)
+
+
+def test_numbers_of_any_shape_have_labels():
+    @final
+    class Three(Choice):
+        """Somebody's own, with three numbers."""
+
+        weights: Float[np.ndarray, "3"] = eqx.field(converter=as_float64)
+
+        @property
+        def policies(self) -> int:
+            return 1
+
+        def log_probabilities(self, history, picture):
+            return np.zeros(1)
+
+    model = Model((StaticSaliency(),), Three((1.0, 2.0, 3.0)), {"weights": Normal(0.0, 1.0)}, "three")
+    assert model.labels == ["weights_0", "weights_1", "weights_2"]
 
 
 @pytest.mark.parametrize(

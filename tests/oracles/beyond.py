@@ -4,6 +4,7 @@ Nothing here comes from the package under test. Fixations are (y, x) in degrees,
 """
 
 import numpy as np
+from scipy import stats
 from scipy.special import softmax
 
 from oracles.paper import Scene, log_n, normalised
@@ -37,8 +38,7 @@ def salient_global(scene: Scene, fixations, xi, alpha_global) -> np.ndarray:
 def heavy_tailed_global(scene: Scene, fixations, xi, nu, alpha_global) -> np.ndarray:
     y, x = _centres(scene)
     away = (y - fixations[-1][0]) ** 2 / xi[0] + (x - fixations[-1][1]) ** 2 / xi[1]
-    nearest = away.min()  # distances beyond that of the nearest cell, so that weights near the gaze are of order one
-    return _power(scene, alpha_global) - (nu + 2) / 2 * np.log1p((away - nearest) / nu)
+    return _power(scene, alpha_global) - (nu + 2) / 2 * np.log1p(away / nu)
 
 
 def momentum(scene: Scene, fixations, zeta, kappa, alpha_momentum) -> np.ndarray:
@@ -91,26 +91,41 @@ def visited_before(scene: Scene, fixations, mu, omega, lambda_, span=6) -> np.nd
 
 
 def saliency_drift(scene: Scene, fixations, delta) -> np.ndarray:
-    log_saliency = np.log(np.where(scene.saliency > 0, scene.saliency, 1))
-    return delta * np.log(len(fixations) / 10) / 0.8 * log_saliency
+    relative = np.maximum(scene.saliency * scene.saliency.size, 1e-6)
+    return delta * np.log(len(fixations) / 10) / 0.8 * np.log(relative)
 
 
 # --- choices ---------------------------------------------------------------------------------------------------------
 
 
-def softmax_choice(scene: Scene, fixations, base, slopes, durations) -> np.ndarray:
-    """Probability of every policy, with all five features."""
+def _features(scene: Scene, fixations) -> list[float]:
+    """Amplitude, saliency, ratio and number."""
     (y_before, x_before), (y_now, x_now) = fixations[-2:]
     relative = [max(scene.saliency.size * scene.at(it), 1e-6) for it in fixations[-2:]]
-    seconds = durations[len(fixations) - 1]
-    features = [
+    return [
         (np.log(np.hypot(y_now - y_before, x_now - x_before) + 0.3) - 1.4) / 0.8,
-        (np.log(np.clip(seconds, 0.05, 2.0)) + 1.4) / 0.4 if seconds > 0 else 0.0,
         (np.log(relative[1]) - 1.2) / 1.2,
         np.log(relative[1] / relative[0]) / 1.5,
         np.log(len(fixations) / 10) / 0.8,
     ]
+
+
+def softmax_choice(scene: Scene, fixations, base, slopes, durations) -> np.ndarray:
+    """Probability of every policy, with all five features."""
+    amplitude, *others = _features(scene, fixations)
+    seconds = durations[len(fixations) - 1]
+    duration = (np.log(np.clip(seconds, 0.05, 2.0)) + 1.4) / 0.4 if seconds > 0 else 0.0
+    features = [amplitude, duration, *others]
     return softmax(np.concatenate([[0.0], np.asarray(base) + np.asarray(slopes) @ features]))
+
+
+# --- durations -------------------------------------------------------------------------------------------------------
+
+
+def log_normal_durations(scene: Scene, fixations, next_deg, level, effects, sigma):
+    """Of the present fixation, with all five features."""
+    features = [*_features(scene, fixations), (np.log(next_deg + 0.3) - 1.4) / 0.8]
+    return stats.lognorm(sigma, scale=np.exp(level + np.dot(effects, features)))
 
 
 # --- models ----------------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ class ScanPaths:
             self._refuse(
                 bad,
                 self.duration_s,
-                "duration = {:g} s: it must be zero or positive; leave the whole column out if some are unknown.",
+                "duration = {:g} s: it must be positive, or zero where it is not known.",
             )
 
     def _refuse(self, bad: Bool[np.ndarray, "path fixation"], values: np.ndarray, text: str) -> None:

@@ -51,8 +51,9 @@ class BayesFactors:
 
 def evidence_table(posteriors: Iterable[Posterior]) -> pd.DataFrame:
     """The table that `bayes_factors` reads: model, observer, log_evidence_nats, standard_error_nats and converged."""
-    rows = []
+    rows, timed = [], set()
     for posterior in posteriors:
+        timed.add(posterior.model.durations is not None)
         found = posterior.samples.log_evidence_nats
         if found is None:
             raise InputError(
@@ -60,6 +61,11 @@ def evidence_table(posteriors: Iterable[Posterior]) -> pd.DataFrame:
                 "give no evidence; fit with the sampler 'importance' or 'smc'."
             )
         rows.append((posterior.model.name, posterior.observer, *found, posterior.converged))
+    if len(timed) > 1:
+        raise InputError(
+            "some models say how long fixations last and some do not: their evidences are of different data and cannot "
+            "be compared; give all of them durations, or none."
+        )
     if not rows:
         raise InputError("no posteriors given: there are no evidences to compare.")
     names = ("model", "observer", "log_evidence_nats", "standard_error_nats", "converged")

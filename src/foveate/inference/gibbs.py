@@ -154,10 +154,10 @@ def check_composition(model: Model) -> None:
     choices = (SaliencyRatioChoice, SaliencyLevelChoice, FixedChoice)
     local, other = (*model.policies, None, None)[:2]
     two = len(model.policies) == 2 and isinstance(local, Local) and isinstance(other, globals_)
-    if not two or not isinstance(model.choice, choices):
+    if not two or not isinstance(model.choice, choices) or model.durations is not None:
         raise InputError(
             f"model {model.name!r}: Gibbs sampling knows the conditionals of 'full', 'local_choice' and "
-            "'fixed_choice' alone; NUTS and importance sampling fit any model."
+            "'fixed_choice' alone, without durations; NUTS and importance sampling fit any model."
         )
     needed = {"epsilon": PositivePrior, "xi": PositivePrior, "b": Normal, "s0": Normal, "rho": Beta}
     words = {PositivePrior: "one over positive numbers", Normal: "Normal", Beta: "Beta"}

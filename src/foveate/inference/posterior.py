@@ -15,7 +15,8 @@ from jaxtyping import Float, PRNGKeyArray
 from foveate.errors import InputError
 from foveate.inference.diagnosis import Diagnosis
 from foveate.inference.samples import Samples
-from foveate.model.model import AXES, Model
+from foveate.model.model import Model
+from foveate.model.parts import AXES
 from foveate.precision import check_key, double_precision
 
 

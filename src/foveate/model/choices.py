@@ -16,6 +16,7 @@ from jaxtyping import Float
 from foveate.errors import InputError, some_of
 from foveate.model.features import FEATURES
 from foveate.model.history import Array, History, Picture
+from foveate.model.parts import number_labels
 from foveate.model.policies import as_float64
 
 # A ratio of saliencies stays finite on a map with empty cells: the local policy can step on one.
@@ -45,7 +46,7 @@ class Choice(eqx.Module):
 
     def labels(self, parameter: str) -> list[str]:
         """A label for every number of a parameter."""
-        return [parameter]
+        return number_labels(parameter, getattr(self, parameter))
 
     @abstractmethod
     def log_probabilities(self, history: History, picture: Picture) -> Float[Array, " policy"]:

@@ -37,9 +37,11 @@ def _plain(value: Any) -> Any:
 
 def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
     """The model that was described; classes of one's own are given in `parts`."""
-    known = {part.__name__: part for part in parts}
+    known: dict[str, type] = {}
     for module in (policies, mechanisms, factors, choices, durations, priors):
         known |= {name: it for name, it in vars(module).items() if isinstance(it, type) and issubclass(it, eqx.Module)}
+
+    known |= {part.__name__: part for part in parts}  # one's own is meant where a name is the same
 
     def build(part: dict[str, Any]) -> Any:
         if part["class"] not in known:

@@ -2,15 +2,15 @@
 
 The duration of a fixation may depend on what a choice may depend on, and on the saccade that ends it. Both cannot be
 had at once: a choice that looks at the present fixation's duration needs it before the next saccade is known. Durations
-of zero are not known and not scored; the last one of a path was cut off by the end of the recording and is not scored
-either.
+of zero are not known and left out. So are the first one of a path, before which nothing was seen, and the last one,
+which the end of the recording cut off. The next saccade reaches to the centre of the cell that is fixated next, as
+models have it.
 """
 
 from abc import abstractmethod
 from typing import final
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -104,19 +104,6 @@ class LogNormalDurations(Durations):
     ) -> Float[Array, ""]:
         """Of the log-normal."""
         return jnp.exp(self.mean_log(history, picture, next_deg) + self.sigma * normal)
-
-
-def log_density_of_steps(durations: Durations, history: History, target: Picture) -> Float[Array, "path step"]:
-    """For every step the log-density of how long the fixation before it lasted; zero where that is not known."""
-
-    def of_step(history: History, target: Picture) -> Float[Array, ""]:
-        seconds = jnp.asarray(history.duration_s)[0]
-        known = seconds > 0
-        next_deg = amplitude_deg(jnp.stack([target.y_deg, target.x_deg]) - history.gaze)
-        found = durations.log_density(jnp.where(known, seconds, 1.0), history, target, next_deg)
-        return jnp.where(known, found, 0.0)
-
-    return jax.vmap(jax.vmap(of_step))(history, target)
 
 
 def amplitude_deg(saccade_deg: Float[Array, "2"]) -> Float[Array, ""]:

@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jaxtyping import Float
 
 from foveate.errors import InputError
-from foveate.model.features import fixation_number
+from foveate.model.features import LEAST_RELATIVE_SALIENCY, fixation_number
 from foveate.model.history import Array, History, Picture
 from foveate.model.policies import Policy, as_float64
 
@@ -34,6 +34,11 @@ class Factor(eqx.Module):
         """How many past fixations it looks at."""
         return 1
 
+    @property
+    def reads_duration(self) -> bool:
+        """Whether it depends on how long the present fixation lasts; one that does must say so."""
+        return False
+
     @abstractmethod
     def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log of the factor on each cell of `picture` (or on its single cell)."""
@@ -44,7 +49,7 @@ class Modulated(Policy):
     """A policy whose weights are multiplied by factors."""
 
     policy: Policy
-    factors: tuple[Factor, ...]
+    factors: tuple[Factor, ...] = eqx.field(converter=tuple)
 
     @property
     def base(self) -> Policy:
@@ -198,7 +203,6 @@ class SaliencyDrift(Factor):
     delta: Float[Array, ""] = eqx.field(converter=as_float64)
 
     def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """delta x log s(z); nothing where the map is empty, since policies decide there."""
-        positive = picture.saliency > 0
-        log_saliency = jnp.log(jnp.where(positive, picture.saliency, 1.0))
-        return self.delta * fixation_number(history, picture) * jnp.where(positive, log_saliency, 0.0)
+        """delta x log of s(z) relative to uniform, which is never taken to be below a millionth."""
+        relative = jnp.maximum(picture.grid.cells * picture.saliency, LEAST_RELATIVE_SALIENCY)
+        return self.delta * fixation_number(history, picture) * jnp.log(relative)

@@ -19,9 +19,9 @@ from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
 from foveate.model.at_once import log_salient_sum
-from foveate.model.durations import log_density_of_steps
+from foveate.model.durations import Durations, amplitude_deg
 from foveate.model.factors import log_weights
-from foveate.model.history import Array, History
+from foveate.model.history import Array, History, Picture
 from foveate.model.kernels import CANCELLATION, log_nearest, peak
 from foveate.model.model import Model, mix
 from foveate.model.policies import Global, Local, Policy, RepelledGlobal, StaticSaliency
@@ -44,6 +44,11 @@ def check_model_and_steps(model: Any, steps: Any) -> None:
         raise InputError(f"model is a {type(model).__name__}: give a Model, such as foveate.named_model('full').")
     if not isinstance(steps, Steps):
         raise InputError(f"steps is a {type(steps).__name__}: give Steps, made with foveate.Steps.of(dataset).")
+    if model.reads_durations and not np.any(np.asarray(steps.history.duration_s) > 0):
+        raise InputError(
+            f"model {model.name!r} needs to know how long fixations lasted, and the data do not say it: name their "
+            "column when they are read, or leave durations out of the model."
+        )
 
 
 @double_precision
@@ -55,7 +60,7 @@ def step_log_likelihoods(model: Model, steps: Steps) -> Float[Array, "path step"
 
 @double_precision
 def log_likelihood(model: Model, steps: Steps) -> Float[Array, ""]:
-    """Log-probability (nats) of all steps together."""
+    """Log-probability (nats) of all steps together: of where gaze goes, without durations."""
     check_model_and_steps(model, steps)
     return _log_likelihood(model, steps)
 
@@ -137,7 +142,25 @@ def joint_log_density(model: Model, steps: Steps) -> Float[Array, "path step"]:
     where = log_probability(model, steps)
     if model.durations is None:
         return where
-    return where + log_density_of_steps(model.durations, steps.history, steps.target)
+    return where + duration_log_density(model.durations, steps)
+
+
+def duration_log_density(durations: Durations, steps: Steps) -> Float[Array, "path step"]:
+    """For every step the log-density of how long the fixation before it lasted; zero where that is not known."""
+
+    def of_path(history: History, target: Picture, picture_index: Array) -> Float[Array, " step"]:
+        picture = steps.picture_of(picture_index)
+
+        def of_step(history: History, target: Picture) -> Float[Array, ""]:
+            seconds = jnp.asarray(history.duration_s)[0]
+            known = seconds > 0
+            next_deg = amplitude_deg(jnp.stack([target.y_deg, target.x_deg]) - history.gaze)
+            found = durations.log_density(jnp.where(known, seconds, 1.0), history, picture, next_deg)
+            return jnp.where(known, found, 0.0)
+
+        return jax.vmap(of_step)(history, target)
+
+    return jax.vmap(of_path)(steps.history, steps.target, steps.picture)
 
 
 def choice_log_probability(model: Model, steps: Steps) -> Float[Array, "path step policy"]:

@@ -64,7 +64,7 @@ class HeavyTailedGlobal(Policy):
 
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log s(z)^alpha_global - (nu + 2) / 2 log(1 + d / nu)."""
-        away = -2 * log_gaussian(picture, history.gaze, self.xi)
+        away = (picture.y_deg - history.gaze[0]) ** 2 / self.xi[0] + (picture.x_deg - history.gaze[1]) ** 2 / self.xi[1]
         return salient(picture, self.alpha_global) - (self.nu + 2) / 2 * jnp.log1p(away / self.nu)
 
 

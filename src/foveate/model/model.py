@@ -23,15 +23,13 @@ from foveate.model.choices import Choice
 from foveate.model.durations import Durations
 from foveate.model.history import Array, History, Picture
 from foveate.model.order import check_order, in_order, log_mass_in_order
-from foveate.model.parts import every_part, own_parameters, parameters_of, with_values
+from foveate.model.parts import every_part, number_labels, own_parameters, parameters_of, with_values
 from foveate.model.policies import Policy
 from foveate.model.priors import Prior
 from foveate.precision import double_precision
 
 # Every model draws this many fixations of a path from the map (Eq. 8); scores start with the next one.
 DRAWN_FROM_MAP = 2
-
-AXES = ("row", "column")
 
 
 class Model(eqx.Module):
@@ -57,11 +55,13 @@ class Model(eqx.Module):
             )
         if self.ordered:
             check_order(self.name, self.priors)
-        if self.durations is not None and self.durations.looks_ahead and self.choice.reads_duration:
-            raise InputError(
-                f"model {self.name!r}: durations depend on the next saccade, and the choice of the next saccade on the "
-                "duration; leave one of the two out."
-            )
+        if self.durations is not None and self.durations.looks_ahead:
+            reading = [type(part).__name__ for part in self.parts if getattr(part, "reads_duration", False)]
+            if reading:
+                raise InputError(
+                    f"model {self.name!r}: durations depend on the next saccade, and the next saccade on the duration "
+                    f"({some_of(reading)}); leave one of the two out."
+                )
         values: dict[str, Array] = {}
         for part in self._outermost:
             for name, value in parameters_of(part):
@@ -72,6 +72,12 @@ class Model(eqx.Module):
                         f"model {self.name!r}: {name} is {np.asarray(known)} in one part and {np.asarray(value)} in "
                         "another; fields of one name are one parameter and must be equal."
                     )
+        for name, labels in self.labels_of.items():
+            if len(labels) != np.size(values[name]):
+                raise InputError(
+                    f"model {self.name!r}: {name} has {np.size(values[name])} numbers and {len(labels)} labels; the "
+                    "part's `labels` must name each."
+                )
         if set(values) != set(self.priors):
             wrong = sorted(set(values) ^ set(self.priors))
             raise InputError(f"model {self.name!r}: priors and parameters do not match in {some_of(wrong)}.")
@@ -104,8 +110,7 @@ class Model(eqx.Module):
         labels: dict[str, list[str]] = {name: [] for name in self.parameters}
         for part in self.parts:
             for name, value in own_parameters(part):
-                pair = [f"{name}_{axis}" for axis in AXES] if np.ndim(value) else [name]
-                labels[name] = part.labels(name) if isinstance(part, Choice | Durations) else pair
+                labels[name] = part.labels(name) if isinstance(part, Choice | Durations) else number_labels(name, value)
         return labels
 
     @property
@@ -120,8 +125,18 @@ class Model(eqx.Module):
 
     @property
     def policy_names(self) -> list[str]:
-        """The class of every policy; of a modulated one that of the policy itself."""
-        return [type(policy.base).__name__ for policy in self.policies]
+        """The class of every policy, of a modulated one that of the policy itself; a second one has a 2 behind it."""
+        names: list[str] = []
+        for policy in self.policies:
+            name = type(policy.base).__name__
+            before = sum(type(it.base).__name__ == name for it in self.policies[: len(names)])
+            names.append(f"{name}{before + 1}" if before else name)
+        return names
+
+    @property
+    def reads_durations(self) -> bool:
+        """Whether durations matter to any part."""
+        return self.durations is not None or any(getattr(part, "reads_duration", False) for part in self.parts)
 
     @property
     def parts(self) -> list[eqx.Module]:

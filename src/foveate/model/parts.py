@@ -5,8 +5,11 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import equinox as eqx
+import numpy as np
 
 from foveate.model.history import Array
+
+AXES = ("row", "column")
 
 P = TypeVar("P", bound=eqx.Module)
 
@@ -49,6 +52,14 @@ def parameters_of(part: eqx.Module) -> Iterator[tuple[str, Array]]:
                 yield from parameters_of(inner)
         else:
             yield name, value
+
+
+def number_labels(name: str, value: Array) -> list[str]:
+    """A label for every number of a parameter: a pair has one for each axis, other arrays are counted."""
+    size = int(np.prod(np.shape(value)))
+    if np.shape(value) == ():
+        return [name]
+    return [f"{name}_{axis}" for axis in (AXES if np.shape(value) == (len(AXES),) else range(size))]
 
 
 def with_values(part: P, values: Mapping[str, Any]) -> P:

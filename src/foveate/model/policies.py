@@ -52,6 +52,11 @@ class Policy(eqx.Module):
     memory: ClassVar[int] = 1
 
     @property
+    def reads_duration(self) -> bool:
+        """Whether it depends on how long the present fixation lasts; one that does must say so."""
+        return False
+
+    @property
     def base(self) -> "Policy":
         """The policy itself; that of a modulated policy is the one that its factors modulate."""
         return self

@@ -16,7 +16,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Bool, Float, Int
 
 from foveate.data.saliency import SaliencyMaps
-from foveate.errors import InputError
+from foveate.errors import InputError, some_of
 from foveate.evaluate.trials import thinned
 from foveate.inference.point import PointEstimate
 from foveate.inference.posterior import Posterior, parameters_of
@@ -60,6 +60,15 @@ class Predictive:
                 "dictionary, observer -> one of these."
             )
         return cls(model, {name: np.asarray(value)[None] for name, value in model.parameters.items()}, 1, maps)
+
+    def __post_init__(self):
+        """Refuse a model that asks for more than pysaliency's histories hold."""
+        reading = [type(part).__name__ for part in self.model.parts if getattr(part, "reads_duration", False)]
+        if reading:
+            raise InputError(
+                f"model {self.model.name!r}: {some_of(reading)} depends on how long fixations last, which pysaliency "
+                "does not pass on; leave it out."
+            )
 
     def picture(self, index: int) -> Picture:
         """The whole picture with this index among the maps."""

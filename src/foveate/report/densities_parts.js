@@ -106,8 +106,12 @@ const foveateParts = (() => {
     SalientGlobal: (policy, history, saliency, grid) =>
       salient(grid, saliency, policy.alpha_global, history.position[0], policy.xi),
     HeavyTailedGlobal: (policy, history, saliency, grid) => {
-      const tail = (log) => (-(policy.nu + 2) / 2) * Math.log1p((-2 * log) / policy.nu);
-      return salient(grid, saliency, policy.alpha_global, history.position[0], policy.xi, tail);
+      const [y, x] = history.position[0];
+      const [rows, columns] = axes(grid, (cells, axis) => cells.map((at) => (at - [y, x][axis]) ** 2 / policy.xi[axis]));
+      return overCells(grid, (row, column, cell) => {
+        const tail = (-(policy.nu + 2) / 2) * Math.log1p((rows[row] + columns[column]) / policy.nu);
+        return saliency[cell] > 0 ? policy.alpha_global * Math.log(saliency[cell]) + tail : -Infinity;
+      });
     },
     Momentum: (policy, history, saliency, grid) => {
       const ahead = lastSaccade(history).map((it, axis) => history.position[0][axis] + policy.kappa * it);
@@ -167,7 +171,8 @@ const foveateParts = (() => {
     },
     SaliencyDrift: (factor, history, saliency, grid) => {
       const exponent = factor.delta * FEATURES.number(history);
-      return overCells(grid, (row, column, cell) => (saliency[cell] > 0 ? exponent * Math.log(saliency[cell]) : 0));
+      const cells = grid.rows * grid.columns;
+      return overCells(grid, (row, column, cell) => exponent * Math.log(Math.max(cells * saliency[cell], LEAST_RELATIVE_SALIENCY)));
     },
   };
 

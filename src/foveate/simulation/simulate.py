@@ -15,11 +15,12 @@ from jaxtyping import Float, Int, PRNGKeyArray
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
-from foveate.errors import InputError
+from foveate.errors import InputError, some_of
 from foveate.model.choices import Choice
 from foveate.model.durations import Durations
 from foveate.model.history import Array, History
 from foveate.model.model import DRAWN_FROM_MAP, Model
+from foveate.model.parts import every_part
 from foveate.model.policies import Policy
 from foveate.precision import check_key, double_precision
 from foveate.simulation.draw import Views, draw_cell, draw_durations, draw_from_map, draw_policy
@@ -37,8 +38,8 @@ FEWEST_PATHS = 4
 # A compiled function serves all data sets whose longest path rounds up to the same multiple of this.
 LENGTH_STEP = 16
 
-# Sets the random numbers of durations apart from those of places.
-DURATION_TAG = 1
+# Sets the random numbers of durations apart from those of places: beyond the number of any path.
+DURATION_TAG = 2**32 - 1
 
 
 @double_precision
@@ -56,7 +57,7 @@ def simulate(
     observer 1), or scan paths whose observers, pictures, trials and lengths are imitated. The first two fixations of
     a path are drawn from its map; with `observed_start` they are those of the imitated path. The others are centres
     of cells. The column `policy` holds the index of the policy that chose each fixation, -1 where none did. Where the
-    model says how long fixations last, the paths have durations.
+    model says how long fixations last, the paths have durations, also of observed starts.
 
     Where a fixation of the imitated path was forced, the one in its place is drawn like any other, but flagged in the
     column `forced`: what is left out of statistics and maps of the recorded paths is left out of those of the simulated
@@ -66,11 +67,6 @@ def simulate(
     """
     check_key(key)
     stacked = Stacked.of(models if isinstance(models, Mapping) else {1: models})
-    if stacked.choice.reads_duration and stacked.durations is None:
-        raise InputError(
-            "the choice depends on how long fixations last, and the model does not say it: give it durations, such as "
-            "Model(..., durations=LogNormalDurations(...))."
-        )
     plan = imitating(lengths, models, maps) if isinstance(lengths, ScanPaths) else everyone(lengths, models, maps)
     start = observed(lengths, maps) if observed_start else None
     return simulate_plan(stacked, maps, plan, key, start)
@@ -83,6 +79,16 @@ class Stacked(eqx.Module):
     choice: Choice
     memory: int = eqx.field(static=True)
     durations: Durations | None = None
+
+    def __check_init__(self):
+        """Refuse models that need durations and have none to draw."""
+        parts = every_part(*self.policies, self.choice)
+        reading = [type(part).__name__ for part in parts if getattr(part, "reads_duration", False)]
+        if reading and self.durations is None:
+            raise InputError(
+                f"{some_of(reading)} depends on how long fixations last, and the model does not say it: give it "
+                "durations, such as Model(..., durations=LogNormalDurations(...))."
+            )
 
     @classmethod
     def of(cls, models: Mapping[Any, Model]) -> "Stacked":
@@ -175,10 +181,11 @@ def _uniforms(key: PRNGKeyArray, place: Int[Array, " path"], size: int) -> Float
 @eqx.filter_jit
 def _normals(key: PRNGKeyArray, place: Int[Array, " path"], size: int) -> Float[Array, "fixation path"]:
     """A standard normal number for the duration of every fixation, from the same two numbers."""
+    for_durations = jax.random.fold_in(key, DURATION_TAG)
 
     def of(index: Array, place: Array) -> Array:
-        own = jax.random.fold_in(jax.random.fold_in(key, place), index)
-        return jax.random.normal(jax.random.fold_in(own, DURATION_TAG), (), jnp.float64)
+        own = jax.random.fold_in(jax.random.fold_in(for_durations, place), index)
+        return jax.random.normal(own, (), jnp.float64)
 
     return jax.vmap(jax.vmap(of, in_axes=(None, 0)), in_axes=(0, None))(jnp.arange(size), place)
 
