@@ -14,6 +14,7 @@ from foveate.inference.fit import observer_key
 from foveate.inference.posterior import Posterior
 from foveate.inference.samples import Samples
 from foveate.model.choices import SoftmaxChoice
+from foveate.model.durations import LogNormalDurations
 from foveate.model.factors import Cardinal, Modulated, SaliencyDrift, Turning, VisitedBefore
 from foveate.model.features import FEATURES
 from foveate.model.mechanisms import HeavyTailedGlobal, Momentum, Return, SalientLocal
@@ -23,7 +24,7 @@ DRAWS = 250  # of four chains: 1000 in all
 
 
 def four_policies() -> Model:
-    """Four policies, each modulated by the same factors, and a choice that reads every feature of the history."""
+    """Four policies, each modulated by the same factors, a choice by every feature of the history, and durations."""
     factors = (
         Cardinal(rightward=0.2, upward=-0.6, horizontal=0.5, diagonal=0.15, cardinal=0.4),
         Turning(onward=0.8, axial=-0.35),
@@ -38,11 +39,14 @@ def four_policies() -> Model:
     )
     slopes = ((0.3, -0.8, 0.5, 0.1, -0.4), (-0.6, 0.9, 0.2, -0.3, 0.1), (0.2, 0.4, -0.5, 0.6, -0.2))
     choice = SoftmaxChoice(("local", "global", "momentum", "return"), tuple(FEATURES), (0.4, -0.7, -0.2), slopes)
-    variances = {name: LogNormal(5.0, 1.0) for name in ("epsilon", "xi", "zeta", "eta", "omega", "nu")}
+    variances = {name: LogNormal(5.0, 1.0) for name in ("epsilon", "xi", "zeta", "eta", "omega", "nu", "sigma")}
     numbers = ("kappa", "alpha_local", "alpha_global", "alpha_momentum", "alpha_return", "rightward", "upward",
-               "horizontal", "diagonal", "cardinal", "onward", "axial", "mu", "delta", "base", "slopes")  # fmt: skip
+               "horizontal", "diagonal", "cardinal", "onward", "axial", "mu", "delta", "base",
+               "slopes", "level", "effects")  # fmt: skip
     priors = variances | {name: Normal(0.0, 1.0) for name in numbers} | {"lambda_": Beta(1.0, 1.0)}
-    return Model(tuple(Modulated(it, factors) for it in policies), choice, priors, "four policies")
+    durations = LogNormalDurations(("number",), -1.3, (0.1,), 0.4)
+    modulated = tuple(Modulated(it, factors) for it in policies)
+    return Model(modulated, choice, priors, "four policies", durations=durations)
 
 
 def posterior(model: Model, own: Dataset, run: Run, converged: bool = True) -> Posterior:
