@@ -1,5 +1,7 @@
 """Bayes factors: sums of logarithms in words that know their error, and sensitivities with known answers."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pandas as pd
@@ -20,7 +22,8 @@ from foveate.inference.diagnosis import diagnose
 from foveate.inference.posterior import Posterior
 from foveate.inference.samples import Samples
 from foveate.model.catalogue import fixed_choice, full
-from foveate.model.priors import Normal
+from foveate.model.durations import LogNormalDurations
+from foveate.model.priors import LogNormal, Normal, Prior
 
 
 @pytest.fixture
@@ -120,6 +123,18 @@ def test_evidences_are_read_from_posteriors():
         evidence_table([posterior_of(full(), None)])
     with pytest.raises(InputError, match="no posteriors given"):
         evidence_table([])
+
+
+def test_evidences_with_and_without_durations_are_of_different_data():
+    of_durations: dict[str, Prior] = {
+        "level": Normal(-1.0, 1.0),
+        "effects": Normal(0.0, 1.0),
+        "sigma": LogNormal(0.5, 1.0),
+    }
+    plain = full()
+    timed = replace(plain, durations=LogNormalDurations((), -1.3, (), 0.4), priors=plain.priors | of_durations)
+    with pytest.raises(InputError, match="their evidences are of different data"):
+        evidence_table([posterior_of(plain, (-10.0, 0.1)), posterior_of(timed, (-12.0, 0.2))])
 
 
 # --- sensitivity, where the answer is known: y ~ N(theta, 1), theta ~ N(0, v) ----------------------------------------

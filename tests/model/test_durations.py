@@ -25,6 +25,7 @@ from foveate.model.model import Model
 from foveate.model.policies import Global, Local
 from foveate.model.priors import LogNormal, Normal, Prior
 from foveate.model.steps import Steps
+from foveate.pysaliency.densities import Predictive
 from foveate.simulation.predictive import prior_predictive
 from foveate.simulation.simulate import simulate
 
@@ -183,6 +184,16 @@ def test_what_cannot_know_durations_refuses_them():
     full = named_model("full", priors="published")
     with pytest.raises(InputError, match="alone, without durations"):
         check_composition(replace(full, durations=timed.durations, priors=full.priors | OF_DURATIONS))
+
+
+def test_others_tools_refuse_a_choice_by_durations_that_they_cannot_pass():
+    choice = SoftmaxChoice(("local", "global"), ("duration",), (0.0,), ((1.0,),))
+    priors = {name: LogNormal(5.0, 1.0) for name in ("epsilon", "xi")} | {
+        name: Normal(0.0, 1.0) for name in ("base", "slopes")
+    }
+    reading = Model((Local((1.0, 1.0)), Global((30.0, 30.0))), choice, priors, "reading")
+    with pytest.raises(InputError, match="depends on how long fixations last, which pysaliency does not pass on"):
+        Predictive.of(reading, data_on().maps, 10)
 
 
 @pytest.mark.parametrize(
