@@ -23,7 +23,7 @@ from foveate.model.choices import Choice
 from foveate.model.durations import Durations
 from foveate.model.history import Array, History, Picture
 from foveate.model.order import check_order, in_order, log_mass_in_order
-from foveate.model.parts import every_part, number_labels, own_parameters, parameters_of, with_values
+from foveate.model.parts import duration_readers, every_part, number_labels, own_parameters, parameters_of, with_values
 from foveate.model.policies import Policy
 from foveate.model.priors import Prior
 from foveate.precision import double_precision
@@ -56,7 +56,7 @@ class Model(eqx.Module):
         if self.ordered:
             check_order(self.name, self.priors)
         if self.durations is not None and self.durations.looks_ahead:
-            reading = [type(part).__name__ for part in self.parts if getattr(part, "reads_duration", False)]
+            reading = duration_readers(*self._outermost)
             if reading:
                 raise InputError(
                     f"model {self.name!r}: durations depend on the next saccade, and the next saccade on the duration "
@@ -136,7 +136,7 @@ class Model(eqx.Module):
     @property
     def reads_durations(self) -> bool:
         """Whether durations matter to any part."""
-        return self.durations is not None or any(getattr(part, "reads_duration", False) for part in self.parts)
+        return self.durations is not None or bool(duration_readers(*self._outermost))
 
     @property
     def parts(self) -> list[eqx.Module]:

@@ -39,6 +39,11 @@ def every_part(*parts: eqx.Module) -> Iterator[eqx.Module]:
             yield from every_part(*_inside(value))
 
 
+def duration_readers(*parts: eqx.Module) -> list[str]:
+    """The classes, among these parts and all that they hold, that depend on how long the present fixation lasts."""
+    return [type(part).__name__ for part in every_part(*parts) if getattr(part, "reads_duration", False)]
+
+
 def own_parameters(part: eqx.Module) -> Iterator[tuple[str, Array]]:
     """Names and values of the parameters of a part alone."""
     return ((name, value) for name, value in _held(part) if not is_held(value))

@@ -24,6 +24,7 @@ from foveate.model.densities import step_densities
 from foveate.model.history import Array, History, Picture
 from foveate.model.model import DRAWN_FROM_MAP, Model, mixture_log_density
 from foveate.model.packing import WIDTH
+from foveate.model.parts import duration_readers
 from foveate.model.steps import Steps
 from foveate.precision import double_precision
 
@@ -63,7 +64,7 @@ class Predictive:
 
     def __post_init__(self):
         """Refuse a model that asks for more than pysaliency's histories hold."""
-        reading = [type(part).__name__ for part in self.model.parts if getattr(part, "reads_duration", False)]
+        reading = duration_readers(*self.model.policies, self.model.choice)
         if reading:
             raise InputError(
                 f"model {self.model.name!r}: {some_of(reading)} depends on how long fixations last, which pysaliency "

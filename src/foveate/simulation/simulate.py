@@ -20,7 +20,7 @@ from foveate.model.choices import Choice
 from foveate.model.durations import Durations
 from foveate.model.history import Array, History
 from foveate.model.model import DRAWN_FROM_MAP, Model
-from foveate.model.parts import every_part
+from foveate.model.parts import duration_readers
 from foveate.model.policies import Policy
 from foveate.precision import check_key, double_precision
 from foveate.simulation.draw import Views, draw_cell, draw_durations, draw_from_map, draw_policy
@@ -82,8 +82,7 @@ class Stacked(eqx.Module):
 
     def __check_init__(self):
         """Refuse models that need durations and have none to draw."""
-        parts = every_part(*self.policies, self.choice)
-        reading = [type(part).__name__ for part in parts if getattr(part, "reads_duration", False)]
+        reading = duration_readers(*self.policies, self.choice)
         if reading and self.durations is None:
             raise InputError(
                 f"{some_of(reading)} depends on how long fixations last, and the model does not say it: give it "
