@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from foveate.data.grid import Extent
 from foveate.data.scanpaths import ScanPaths
@@ -55,7 +56,9 @@ def overview(paths: ScanPaths, amplitude_deg: np.ndarray, pictures: Mapping[Any,
 
 def _dots(ax: Axes, paths: ScanPaths, colour: str) -> None:
     size = float(np.clip(4000 / max(paths.fixations, 1), 0.4, 5.0))
-    marks = {"s": size, "color": colour, "alpha": 0.5 if paths.fixations > 500 else 0.8, "linewidths": 0}
+    marks: dict[str, Any] = {"s": size, "color": colour, "alpha": 0.5 if paths.fixations > 500 else 0.8}
+    # A pale rim tells dots of any colour from a picture of the same.
+    marks |= {"linewidths": 0.3, "edgecolors": "white"} if colour == DOT_ON_PICTURE else {"linewidths": 0}
     ax.scatter(paths.x_deg[paths.real], paths.y_deg[paths.real], rasterized=True, **marks)
 
 
@@ -65,6 +68,7 @@ def _histogram(ax: Axes, values: np.ndarray, label: str, counted_things: str) ->
     finite = finite[np.isfinite(finite)]
     ax.set_xlabel(label)
     ax.set_ylabel(counted_things)
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))  # they are counted
     if not len(finite):
         return
     top = float(np.quantile(finite, 0.995)) if len(finite) > BINS else float(finite.max())
@@ -73,7 +77,8 @@ def _histogram(ax: Axes, values: np.ndarray, label: str, counted_things: str) ->
     ax.hist(finite, bins=bins.tolist(), color=DOT)
     middle = float(np.median(finite))
     ax.axvline(middle, color=INK, linewidth=0.8)
-    ax.set_title(f"median {middle:.3g}")
+    unit = label.partition("(")[2].rstrip(")")
+    ax.set_title(f"median {middle:.3g} {unit}".rstrip())
 
 
 def _picture(ax: Axes, paths: ScanPaths, picture: Any, file: Path | None) -> None:
