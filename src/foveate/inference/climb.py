@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,6 +21,8 @@ FURTHEST = 18.0
 
 # What is climbed, at a vector, as its negative with the gradient of that.
 Answer = tuple[float, np.ndarray]
+
+STEEP = 1.0  # nats: a climb that stops at once where it is steeper than this has not begun
 
 MOST_ITERATIONS = 15_000  # where nobody asks for fewer: no climb of ours takes nearly as many
 
@@ -119,13 +122,23 @@ def climb_against(
 ) -> tuple[np.ndarray, float, int]:
     """As `climb`, for any function, given as its negative with the gradient of that."""
     start = np.clip(start, -FURTHEST, FURTHEST)
-    found = minimize(
-        downhill,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(-FURTHEST, FURTHEST)] * len(start),
-        options={"maxiter": most},
-    )
+    settings: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": most}}
+    found = minimize(downhill, start, bounds=[(-FURTHEST, FURTHEST)] * len(start), **settings)
+    evaluations = int(found.nfev)
+    if found.nit <= 1 and np.abs(found.jac).max() > STEEP:
+        # With bounds the first step is as long as the gradient, which may lead nowhere; without bounds it is short.
+        found = minimize(_walled(downhill), start, **settings)
+        evaluations += int(found.nfev)
     value = -float(found.fun) if np.isfinite(found.fun) else -np.inf
-    return found.x, value, int(found.nfev)
+    return np.clip(found.x, -FURTHEST, FURTHEST), value, evaluations
+
+
+def _walled(downhill: Callable[[np.ndarray], Answer]) -> Callable[[np.ndarray], Answer]:
+    """The same function with slopes beyond the furthest values that lead back."""
+
+    def function(vector: np.ndarray) -> Answer:
+        inside = np.clip(vector, -FURTHEST, FURTHEST)
+        value, slope = downhill(inside)
+        return value + float(np.sum(np.square(vector - inside))), slope + 2 * (vector - inside)
+
+    return function

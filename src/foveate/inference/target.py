@@ -17,7 +17,7 @@ from jaxtyping import Float
 from foveate.data.dataset import Dataset
 from foveate.errors import InputError
 from foveate.model.history import Array
-from foveate.model.likelihood import check_model_and_steps, joint_log_density
+from foveate.model.likelihood import check_model_and_steps, is_modulated_sum, joint_log_density
 from foveate.model.model import Model
 from foveate.model.packing import packed
 from foveate.model.steps import Steps
@@ -44,7 +44,10 @@ class Target(eqx.Module):
         steps = packed(Steps.of(data, memory=model.memory, short="skip"))
         if jax.default_backend() != "cpu":
             steps = steps.in_batches()
-        steps = steps if steps.batched else steps.tabulated()
+        if any(map(is_modulated_sum, model.policies)):
+            steps = steps.in_single_precision()
+        elif not steps.batched:
+            steps = steps.tabulated()
         check_model_and_steps(model, steps)
         if steps.count < len(model.labels):
             raise InputError(

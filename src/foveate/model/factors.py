@@ -71,7 +71,7 @@ def log_weights(policies: Sequence[Policy], history: History, picture: Picture) 
 
     def common(policy: Modulated) -> Array:
         for factors, value in known:
-            if _same(factors, policy.factors):
+            if same_factors(factors, policy.factors):
                 return value
         known.append((policy.factors, policy.log_factor(history, picture)))
         return known[-1][1]
@@ -84,7 +84,7 @@ def log_weights(policies: Sequence[Policy], history: History, picture: Picture) 
     ]
 
 
-def _same(first: tuple[Factor, ...], second: tuple[Factor, ...]) -> bool:
+def same_factors(first: tuple[Factor, ...], second: tuple[Factor, ...]) -> bool:
     """Whether factors are of the same kinds with the very same parameters; inside a compiled function values are not
     known, so the parameters must be the same objects, as `Model.with_parameters` makes those of one name."""
     (ones, kind), (others, other_kind) = jax.tree.flatten(first), jax.tree.flatten(second)
@@ -102,14 +102,29 @@ def _direction(picture: Picture, along_y: Array, along_x: Array) -> tuple[Array,
     return up / length, along_x / length
 
 
-def _weighted(weights: Sequence[Array], values: Sequence[Array]) -> Float[Array, "*cells"]:
-    """The sum of weights times values as one product, whose derivative in the weights is one, too: sums over cells for
-    each weight by itself would cost several times as much."""
-    return jnp.tensordot(jnp.stack(weights), jnp.stack(values), 1)
+def directions(sine: Float[Array, "*cells"], cosine: Float[Array, "*cells"]) -> tuple[Float[Array, "*cells"], ...]:
+    """cos a, sin a, cos 2a, sin 2a and cos 4a of the direction a with this sine and cosine."""
+    twice_cosine, twice_sine = cosine * cosine - sine * sine, 2 * cosine * sine
+    return cosine, sine, twice_cosine, twice_sine, twice_cosine * twice_cosine - twice_sine * twice_sine
+
+
+class Directions(Factor):
+    """Places by their direction from the gaze: exp of harmonics . (cos a, sin a, cos 2a, sin 2a, cos 4a), where a is
+    the direction as a viewer sees it: 0 right, 90 degrees up. Sums of such factors over cells are fast."""
+
+    @abstractmethod
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, "5"]:
+        """The coefficients."""
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """The sum, as one product, whose derivative in the coefficients is one, too: sums over cells for each of them
+        by itself would cost several times as much."""
+        values = directions(*direction_to(history, picture))
+        return jnp.tensordot(self.harmonics(history, picture), jnp.stack(values), 1)
 
 
 @final
-class Cardinal(Factor):
+class Cardinal(Directions):
     """Directions as seen on the picture: exp of the sum of
     rightward cos(a), upward sin(a), horizontal cos(2a), diagonal sin(2a) and cardinal cos(4a),
     where a is the direction from the gaze to the place as a viewer sees it: 0 right, 90 degrees up.
@@ -123,17 +138,13 @@ class Cardinal(Factor):
     diagonal: Float[Array, ""] = eqx.field(converter=as_float64)
     cardinal: Float[Array, ""] = eqx.field(converter=as_float64)
 
-    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """The sum."""
-        sine, cosine = direction_to(history, picture)
-        double_cosine, double_sine = cosine * cosine - sine * sine, 2 * cosine * sine
-        fourfold = double_cosine * double_cosine - double_sine * double_sine
-        weights = self.rightward, self.upward, self.horizontal, self.diagonal, self.cardinal
-        return _weighted(weights, (cosine, sine, double_cosine, double_sine, fourfold))
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, "5"]:
+        """The five parameters."""
+        return jnp.stack([self.rightward, self.upward, self.horizontal, self.diagonal, self.cardinal])
 
 
 @final
-class Turning(Factor):
+class Turning(Directions):
     """The turn from the last saccade: exp(onward cos(turn) + axial cos(2 turn)).
 
     Positive `onward` carries on, negative turns back; positive `axial` prefers both to turning aside.
@@ -147,12 +158,11 @@ class Turning(Factor):
         """Two fixations."""
         return 2
 
-    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """The sum."""
-        up, right = direction_to(history, picture)
-        last_up, last_right = _direction(picture, *history.last_saccade)
-        cosine, sine = up * last_up + right * last_right, up * last_right - right * last_up
-        return _weighted((self.onward, self.axial), (cosine, cosine * cosine - sine * sine))
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, "5"]:
+        """Those of the direction itself, turned by that of the last saccade; they fade if that was short."""
+        up, right = _direction(picture, *history.last_saccade)
+        once, twice = (right, up), (right * right - up * up, 2 * up * right)
+        return jnp.stack([*(self.onward * it for it in once), *(self.axial * it for it in twice), jnp.zeros(())])
 
 
 @final
@@ -182,11 +192,15 @@ class VisitedBefore(Factor):
         """As many as `span` says."""
         return self.span
 
-    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """The sum; what was before the first fixation is left out."""
-        rate, back = -0.5 / self.omega, np.arange(self.span)
+    def places(self, history: History) -> tuple[Float[Array, " place"], Float[Array, "place 2"]]:
+        """How strongly each place attracts, and where it is; what was before the first fixation does not count."""
+        back = np.arange(self.span)
         strength = jnp.where(back < history.count, self.mu * self.lambda_**back, 0.0)
-        places = jnp.asarray(history.position_deg)[: self.span]
+        return strength, jnp.asarray(history.position_deg)[: self.span]
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """The sum."""
+        rate, (strength, places) = -0.5 / self.omega, self.places(history)
         # By rows and columns, (fixation, row) and (fixation, column): the exponential of a sum is a product.
         rows = jnp.exp(rate * jnp.square(jnp.ravel(picture.y_deg) - places[:, :1]))
         columns = jnp.exp(rate * jnp.square(jnp.ravel(picture.x_deg) - places[:, 1:]))
@@ -202,7 +216,15 @@ class SaliencyDrift(Factor):
 
     delta: Float[Array, ""] = eqx.field(converter=as_float64)
 
+    def exponent(self, history: History, picture: Picture) -> Float[Array, ""]:
+        """delta x."""
+        return self.delta * fixation_number(history, picture)
+
     def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """delta x log of s(z) relative to uniform, which is never taken to be below a millionth."""
-        relative = jnp.maximum(picture.grid.cells * picture.saliency, LEAST_RELATIVE_SALIENCY)
-        return self.delta * fixation_number(history, picture) * jnp.log(relative)
+        """delta x log of s(z) relative to uniform."""
+        return self.exponent(history, picture) * log_relative_saliency(picture)
+
+
+def log_relative_saliency(picture: Picture) -> Float[Array, "*cells"]:
+    """Log of s(z) relative to uniform, which is never taken to be below a millionth."""
+    return jnp.log(jnp.maximum(picture.grid.cells * picture.saliency, LEAST_RELATIVE_SALIENCY))

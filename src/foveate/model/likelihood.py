@@ -18,6 +18,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
+from foveate.model import modulated_sums
 from foveate.model.at_once import log_salient_sum
 from foveate.model.durations import Durations, amplitude_deg
 from foveate.model.factors import log_weights
@@ -107,7 +108,9 @@ def log_likelihoods(
 
 @eqx.filter_jit
 def _log_likelihoods(model: Model, steps: Steps, parameters: Mapping[str, Array]) -> Float[Array, " set"]:
-    return jax.vmap(lambda values: _log_likelihood(model.with_parameters(values), steps))(parameters)
+    # One by one where sums may take another way for each set: side by side every way would be taken for all.
+    together = partial(partial, jax.lax.map) if any(map(is_modulated_sum, model.policies)) else jax.vmap
+    return together(lambda values: _log_likelihood(model.with_parameters(values), steps))(parameters)
 
 
 @eqx.filter_jit
@@ -175,16 +178,10 @@ def choice_log_probability(model: Model, steps: Steps) -> Float[Array, "path ste
 
 def policy_log_probability(model: Model, steps: Steps) -> Float[Array, "path step policy"]:
     """Log-probability of the cell fixated next under each policy alone."""
-    model = model.with_parameters(model.parameters)  # fields of one name become one object: see `log_weights`
-    scene, plain = steps.scene(), [policy for policy in model.policies if not has_fast_normaliser(policy)]
-    # All of these together: what they have in common, such as factors that modulate each, is worked out once.
-    sums = iter(plain_log_normalisers(plain, steps)) if plain else iter(())
-
-    def of(policy: Policy) -> Float[Array, "path step"]:
-        total = log_normaliser(policy, steps, scene) if has_fast_normaliser(policy) else next(sums)
-        return target_log_weight(policy, steps) - total
-
-    return jnp.stack([of(policy) for policy in model.policies], axis=-1)
+    model = model.with_parameters(model.parameters)  # fields of one name become one object: see `same_factors`
+    sums = log_normalisers(model.policies, steps)
+    weights = [target_log_weight(policy, steps) for policy in model.policies]
+    return jnp.stack([weight - total for weight, total in zip(weights, sums, strict=True)], axis=-1)
 
 
 def target_log_weight(policy: Policy, steps: Steps) -> Float[Array, "path step"]:
@@ -194,6 +191,31 @@ def target_log_weight(policy: Policy, steps: Steps) -> Float[Array, "path step"]
 
 
 # --- normalisers ---------------------------------------------------------------------------------------------------
+
+
+def log_normalisers(policies: Sequence[Policy], steps: Steps) -> list[Float[Array, "path step"]]:
+    """Log of the sum of each policy's weight over all cells, for every step, by the fastest way there is.
+
+    Policies without a way of their own go together: what they have in common, such as factors that modulate each, is
+    worked out once.
+    """
+    scene, by_definition = steps.scene(), partial(plain_log_normalisers, steps=steps)
+    modulated = [policy for policy in policies if is_modulated_sum(policy)]
+    plain = [policy for policy in policies if not has_fast_normaliser(policy) and not is_modulated_sum(policy)]
+    of_modulated = iter(modulated_sums.log_sums(modulated, steps, by_definition))
+    of_plain = iter(by_definition(plain) if plain else ())
+
+    def of(policy: Policy) -> Float[Array, "path step"]:
+        if has_fast_normaliser(policy):
+            return log_normaliser(policy, steps, scene)
+        return next(of_modulated if is_modulated_sum(policy) else of_plain)
+
+    return [of(policy) for policy in policies]
+
+
+def is_modulated_sum(policy: Policy) -> bool:
+    """Whether the policy's normaliser is one of the sums in `modulated_sums.py`."""
+    return not has_fast_normaliser(policy) and modulated_sums.known(policy)
 
 
 @singledispatch

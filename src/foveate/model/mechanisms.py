@@ -15,37 +15,51 @@ from jaxtyping import Float
 
 from foveate.errors import InputError
 from foveate.model.history import Array, History, Picture
-from foveate.model.policies import VARIANCES, Policy, as_float64, log_gaussian
-
-
-def salient(picture: Picture, exponent: Float[Array, ""]) -> Float[Array, "*cells"]:
-    """Log s(z)^exponent; a cell without saliency has no weight, whatever the exponent."""
-    positive = picture.saliency > 0
-    return jnp.where(positive, exponent * jnp.log(jnp.where(positive, picture.saliency, 1.0)), -jnp.inf)
+from foveate.model.policies import VARIANCES, Policy, SalientGaussian, as_float64, log_power
 
 
 @final
-class SalientLocal(Policy):
+class SalientLocal(SalientGaussian):
     """Gaze stays near, at what is salient there: s(z)^alpha_local n(z; z_{t-1}, epsilon)."""
 
     epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
     alpha_local: Float[Array, ""] = eqx.field(converter=as_float64)
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log s(z)^alpha_local + log n(z; z_{t-1}, epsilon)."""
-        return salient(picture, self.alpha_local) + log_gaussian(picture, history.gaze, self.epsilon)
+    @property
+    def exponent(self) -> Float[Array, ""]:
+        """Alpha_local."""
+        return self.alpha_local
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Epsilon."""
+        return self.epsilon
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """The gaze."""
+        return history.gaze
 
 
 @final
-class SalientGlobal(Policy):
+class SalientGlobal(SalientGaussian):
     """Gaze goes to salient places, near ones preferred: s(z)^alpha_global n(z; z_{t-1}, xi), without a repulsion."""
 
     xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
     alpha_global: Float[Array, ""] = eqx.field(converter=as_float64)
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log s(z)^alpha_global + log n(z; z_{t-1}, xi)."""
-        return salient(picture, self.alpha_global) + log_gaussian(picture, history.gaze, self.xi)
+    @property
+    def exponent(self) -> Float[Array, ""]:
+        """Alpha_global."""
+        return self.alpha_global
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Xi."""
+        return self.xi
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """The gaze."""
+        return history.gaze
 
 
 @final
@@ -65,11 +79,11 @@ class HeavyTailedGlobal(Policy):
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log s(z)^alpha_global - (nu + 2) / 2 log(1 + d / nu)."""
         away = (picture.y_deg - history.gaze[0]) ** 2 / self.xi[0] + (picture.x_deg - history.gaze[1]) ** 2 / self.xi[1]
-        return salient(picture, self.alpha_global) - (self.nu + 2) / 2 * jnp.log1p(away / self.nu)
+        return log_power(picture, self.alpha_global) - (self.nu + 2) / 2 * jnp.log1p(away / self.nu)
 
 
 @final
-class Momentum(Policy):
+class Momentum(SalientGaussian):
     """Gaze carries on along the last saccade: s(z)^alpha_momentum n(z; z_{t-1} + kappa (z_{t-1} - z_{t-2}), zeta)."""
 
     memory: ClassVar[int] = 2
@@ -78,14 +92,23 @@ class Momentum(Policy):
     kappa: Float[Array, ""] = eqx.field(converter=as_float64)  # share of the last saccade
     alpha_momentum: Float[Array, ""] = eqx.field(converter=as_float64)
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log s(z)^alpha_momentum + log n(z; ahead, zeta)."""
-        ahead = history.gaze + self.kappa * history.last_saccade
-        return salient(picture, self.alpha_momentum) + log_gaussian(picture, ahead, self.zeta)
+    @property
+    def exponent(self) -> Float[Array, ""]:
+        """Alpha_momentum."""
+        return self.alpha_momentum
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Zeta."""
+        return self.zeta
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """Ahead of the gaze."""
+        return history.gaze + self.kappa * history.last_saccade
 
 
 @final
-class Return(Policy):
+class Return(SalientGaussian):
     """Gaze goes back to where it was before: s(z)^alpha_return n(z; z_{t-2}, eta)."""
 
     memory: ClassVar[int] = 2
@@ -93,27 +116,57 @@ class Return(Policy):
     eta: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
     alpha_return: Float[Array, ""] = eqx.field(converter=as_float64)
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log s(z)^alpha_return + log n(z; z_{t-2}, eta)."""
-        return salient(picture, self.alpha_return) + log_gaussian(picture, history.position_deg[1], self.eta)
+    @property
+    def exponent(self) -> Float[Array, ""]:
+        """Alpha_return."""
+        return self.alpha_return
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Eta."""
+        return self.eta
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """The fixation before."""
+        return history.position_deg[1]
 
 
 @final
-class CentreBias(Policy):
+class CentreBias(SalientGaussian):
     """Gaze goes to the middle of the picture, whatever it shows: n(z; middle, tau)."""
 
     tau: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log n(z; middle, tau)."""
+    @property
+    def exponent(self) -> None:
+        """None."""
+        return None
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Tau."""
+        return self.tau
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """The middle of the picture."""
         extent = picture.grid.extent
-        return log_gaussian(picture, jnp.asarray([extent.height_deg / 2, extent.width_deg / 2]), self.tau)
+        return jnp.asarray([extent.height_deg / 2, extent.width_deg / 2])
 
 
 @final
-class Uniform(Policy):
+class Uniform(SalientGaussian):
     """Gaze may go anywhere: a floor under the other policies."""
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Zero."""
-        return jnp.zeros(jnp.shape(picture.saliency))
+    @property
+    def exponent(self) -> None:
+        """None."""
+        return None
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Without bounds: the Gaussian is flat."""
+        return jnp.full(2, jnp.inf)
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """The gaze, as any place would do."""
+        return history.gaze

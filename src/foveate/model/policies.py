@@ -122,6 +122,35 @@ def squared_beyond(
     return jnp.maximum((cells_deg - nearest_deg) * (cells_deg + nearest_deg - 2 * centre_deg), 0)
 
 
+class SalientGaussian(Policy):
+    """A power of the map through a Gaussian: s(z)^exponent n(z; centre, variances). Sums of such weights are fast."""
+
+    @property
+    @abstractmethod
+    def exponent(self) -> Float[Array, ""] | float | None:
+        """Of saliency; None: the map does not matter, not even where it is empty."""
+
+    @property
+    @abstractmethod
+    def variances(self) -> Float[Array, "2"]:
+        """(row, column), in deg^2."""
+
+    @abstractmethod
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """Where the Gaussian is, (y, x) in degrees."""
+
+    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """exponent log s(z) + log n(z; centre, variances)."""
+        near = log_gaussian(picture, self.centre(history, picture), self.variances)
+        return near if self.exponent is None else log_power(picture, self.exponent) + near
+
+
+def log_power(picture: Picture, exponent: Float[Array, ""] | float) -> Float[Array, "*cells"]:
+    """Log s(z)^exponent; a cell without saliency has no weight, whatever the exponent."""
+    positive = picture.saliency > 0
+    return jnp.where(positive, exponent * jnp.log(jnp.where(positive, picture.saliency, 1.0)), -jnp.inf)
+
+
 @final
 class StaticSaliency(Policy):
     """Gaze is drawn from the map, wherever it was: s(z)."""
@@ -132,25 +161,45 @@ class StaticSaliency(Policy):
 
 
 @final
-class Local(Policy):
+class Local(SalientGaussian):
     """Gaze stays near: n(z; z_{t-1}, epsilon), whatever the picture shows (Eq. 2)."""
 
     epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log n(z; z_{t-1}, epsilon)."""
-        return log_gaussian(picture, history.gaze, self.epsilon)
+    @property
+    def exponent(self) -> None:
+        """None."""
+        return None
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Epsilon."""
+        return self.epsilon
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """The gaze."""
+        return history.gaze
 
 
 @final
-class Global(Policy):
+class Global(SalientGaussian):
     """Gaze goes to salient places, near ones preferred: s(z) n(z; z_{t-1}, xi) (Eq. 3; alone, Eq. 10)."""
 
     xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
 
-    def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log s(z) + log n(z; z_{t-1}, xi)."""
-        return picture.log_saliency + log_gaussian(picture, history.gaze, self.xi)
+    @property
+    def exponent(self) -> float:
+        """One."""
+        return 1.0
+
+    @property
+    def variances(self) -> Float[Array, "2"]:
+        """Xi."""
+        return self.xi
+
+    def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
+        """The gaze."""
+        return history.gaze
 
 
 @final
