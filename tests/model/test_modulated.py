@@ -37,9 +37,9 @@ def whole_model() -> Model:
     factors = (Cardinal(**DIRECTIONS), Turning(**TURNS), VisitedBefore(**VISITED), SaliencyDrift(-0.2))
     policies = (
         SalientLocal((3.0, 4.0), 1.4),
-        SalientGlobal((30.0, 45.0), 0.8),
-        Momentum((8.0, 10.0), 0.6, 1.2),
-        Return((2.0, 3.0), 0.5),
+        SalientGlobal((30.0, 45.0), 1.4),
+        Momentum((8.0, 10.0), 0.6, 1.4),
+        Return((2.0, 3.0), 1.4),
     )
     choice = SoftmaxChoice(
         ("local", "global", "momentum", "return"),
@@ -107,9 +107,9 @@ def test_the_mixture_is_that_of_the_oracle():
         fixations = list(zip(path.y_deg[:t], path.x_deg[:t], strict=True))
         weights = [
             beyond.salient_local(scene, fixations, (3.0, 4.0), 1.4),
-            beyond.salient_global(scene, fixations, (30.0, 45.0), 0.8),
-            beyond.momentum(scene, fixations, (8.0, 10.0), 0.6, 1.2),
-            beyond.return_(scene, fixations, (2.0, 3.0), 0.5),
+            beyond.salient_global(scene, fixations, (30.0, 45.0), 1.4),
+            beyond.momentum(scene, fixations, (8.0, 10.0), 0.6, 1.4),
+            beyond.return_(scene, fixations, (2.0, 3.0), 1.4),
         ]
         factor = (
             beyond.cardinal(scene, fixations, **DIRECTIONS)
@@ -189,9 +189,9 @@ def test_ones_own_class_is_meant_where_a_name_is_the_same():
 
 
 def test_two_policies_of_a_class_have_names_of_their_own():
-    wide, narrow = SalientGlobal((30.0, 45.0), 0.8), Modulated(SalientGlobal((30.0, 45.0), 0.8), [Turning(**TURNS)])
+    wide, narrow = SalientGlobal((30.0, 45.0), 1.4), Modulated(SalientGlobal((30.0, 45.0), 1.4), [Turning(**TURNS)])
     priors: dict[str, Prior] = {
-        name: Normal(0.0, 1.0) for name in ("alpha_global", "onward", "axial", "base", "slopes")
+        name: Normal(0.0, 1.0) for name in ("alpha", "onward", "axial", "base", "slopes")
     }
     choice = SoftmaxChoice(("wide", "turning"), (), (0.0,), np.zeros((1, 0)))
     model = Model((wide, narrow), choice, priors | {"xi": LogNormal(9.0, 1.0)}, "twice")

@@ -27,27 +27,27 @@ def _centres(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
 # --- policies: log-weights -----------------------------------------------------------------------------------------
 
 
-def salient_local(scene: Scene, fixations, epsilon, alpha_local) -> np.ndarray:
-    return _power(scene, alpha_local) + log_n(scene, fixations[-1], epsilon)
+def salient_local(scene: Scene, fixations, epsilon, alpha) -> np.ndarray:
+    return _power(scene, alpha) + log_n(scene, fixations[-1], epsilon)
 
 
-def salient_global(scene: Scene, fixations, xi, alpha_global) -> np.ndarray:
-    return _power(scene, alpha_global) + log_n(scene, fixations[-1], xi)
+def salient_global(scene: Scene, fixations, xi, alpha) -> np.ndarray:
+    return _power(scene, alpha) + log_n(scene, fixations[-1], xi)
 
 
-def heavy_tailed_global(scene: Scene, fixations, xi, nu, alpha_global) -> np.ndarray:
+def heavy_tailed_global(scene: Scene, fixations, xi, nu, alpha) -> np.ndarray:
     y, x = _centres(scene)
     away = (y - fixations[-1][0]) ** 2 / xi[0] + (x - fixations[-1][1]) ** 2 / xi[1]
-    return _power(scene, alpha_global) - (nu + 2) / 2 * np.log1p(away / nu)
+    return _power(scene, alpha) - (nu + 2) / 2 * np.log1p(away / nu)
 
 
-def momentum(scene: Scene, fixations, zeta, kappa, alpha_momentum) -> np.ndarray:
+def momentum(scene: Scene, fixations, zeta, kappa, alpha) -> np.ndarray:
     before, gaze = (np.array(it) for it in fixations[-2:])
-    return _power(scene, alpha_momentum) + log_n(scene, gaze + kappa * (gaze - before), zeta)
+    return _power(scene, alpha) + log_n(scene, gaze + kappa * (gaze - before), zeta)
 
 
-def return_(scene: Scene, fixations, eta, alpha_return) -> np.ndarray:
-    return _power(scene, alpha_return) + log_n(scene, fixations[-2], eta)
+def return_(scene: Scene, fixations, eta, alpha) -> np.ndarray:
+    return _power(scene, alpha) + log_n(scene, fixations[-2], eta)
 
 
 def centre_bias(scene: Scene, fixations, tau) -> np.ndarray:

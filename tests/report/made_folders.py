@@ -40,7 +40,7 @@ def four_policies() -> Model:
     slopes = ((0.3, -0.8, 0.5, 0.1, -0.4), (-0.6, 0.9, 0.2, -0.3, 0.1), (0.2, 0.4, -0.5, 0.6, -0.2))
     choice = SoftmaxChoice(("local", "global", "momentum", "return"), tuple(FEATURES), (0.4, -0.7, -0.2), slopes)
     variances = {name: LogNormal(5.0, 1.0) for name in ("epsilon", "xi", "zeta", "eta", "omega", "nu", "sigma")}
-    numbers = ("kappa", "alpha_local", "alpha_global", "alpha_momentum", "alpha_return", "rightward", "upward",
+    numbers = ("kappa", "alpha", "rightward", "upward",
                "horizontal", "diagonal", "cardinal", "onward", "axial", "mu", "delta", "base",
                "slopes", "level", "effects")  # fmt: skip
     priors = variances | {name: Normal(0.0, 1.0) for name in numbers} | {"lambda_": Beta(1.0, 1.0)}

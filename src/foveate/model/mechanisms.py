@@ -1,8 +1,9 @@
 """Policies beyond the paper: the mechanisms that its Discussion asks for, one small class each.
 
 All weigh places by a power of saliency, s(z)^alpha: with an exponent of 1 it is the map itself, with 0 the picture
-does not matter, above 1 the most salient places matter more than the map says. Each policy has an exponent of its own,
-since fields of one name are one parameter.
+does not matter, above 1 the most salient places matter more than the map says. The exponent is one for all policies of
+a model, since fields of one name are one parameter: on potsdam35 exponents of each policy's own predicted no better, and
+with one the sums over cells are worked out once for all (`modulated_sums.py`).
 """
 
 from typing import ClassVar, final
@@ -20,15 +21,15 @@ from foveate.model.policies import VARIANCES, Policy, SalientGaussian, as_float6
 
 @final
 class SalientLocal(SalientGaussian):
-    """Gaze stays near, at what is salient there: s(z)^alpha_local n(z; z_{t-1}, epsilon)."""
+    """Gaze stays near, at what is salient there: s(z)^alpha n(z; z_{t-1}, epsilon)."""
 
     epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
-    alpha_local: Float[Array, ""] = eqx.field(converter=as_float64)
+    alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
     def exponent(self) -> Float[Array, ""]:
         """Alpha_local."""
-        return self.alpha_local
+        return self.alpha
 
     @property
     def variances(self) -> Float[Array, "2"]:
@@ -42,15 +43,15 @@ class SalientLocal(SalientGaussian):
 
 @final
 class SalientGlobal(SalientGaussian):
-    """Gaze goes to salient places, near ones preferred: s(z)^alpha_global n(z; z_{t-1}, xi), without a repulsion."""
+    """Gaze goes to salient places, near ones preferred: s(z)^alpha n(z; z_{t-1}, xi), without a repulsion."""
 
     xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
-    alpha_global: Float[Array, ""] = eqx.field(converter=as_float64)
+    alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
     def exponent(self) -> Float[Array, ""]:
         """Alpha_global."""
-        return self.alpha_global
+        return self.alpha
 
     @property
     def variances(self) -> Float[Array, "2"]:
@@ -69,7 +70,7 @@ class HeavyTailedGlobal(Policy):
 
     xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
     nu: Float[Array, ""] = eqx.field(converter=as_float64)
-    alpha_global: Float[Array, ""] = eqx.field(converter=as_float64)
+    alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     def __check_init__(self):
         """Refuse degrees of freedom that are not positive, unless they are being traced."""
@@ -77,25 +78,25 @@ class HeavyTailedGlobal(Policy):
             raise InputError(f"nu = {np.asarray(self.nu)}: degrees of freedom must be a positive number.")
 
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """Log s(z)^alpha_global - (nu + 2) / 2 log(1 + d / nu)."""
+        """Log s(z)^alpha - (nu + 2) / 2 log(1 + d / nu)."""
         away = (picture.y_deg - history.gaze[0]) ** 2 / self.xi[0] + (picture.x_deg - history.gaze[1]) ** 2 / self.xi[1]
-        return log_power(picture, self.alpha_global) - (self.nu + 2) / 2 * jnp.log1p(away / self.nu)
+        return log_power(picture, self.alpha) - (self.nu + 2) / 2 * jnp.log1p(away / self.nu)
 
 
 @final
 class Momentum(SalientGaussian):
-    """Gaze carries on along the last saccade: s(z)^alpha_momentum n(z; z_{t-1} + kappa (z_{t-1} - z_{t-2}), zeta)."""
+    """Gaze carries on along the last saccade: s(z)^alpha n(z; z_{t-1} + kappa (z_{t-1} - z_{t-2}), zeta)."""
 
     memory: ClassVar[int] = 2
 
     zeta: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
     kappa: Float[Array, ""] = eqx.field(converter=as_float64)  # share of the last saccade
-    alpha_momentum: Float[Array, ""] = eqx.field(converter=as_float64)
+    alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
     def exponent(self) -> Float[Array, ""]:
         """Alpha_momentum."""
-        return self.alpha_momentum
+        return self.alpha
 
     @property
     def variances(self) -> Float[Array, "2"]:
@@ -109,17 +110,17 @@ class Momentum(SalientGaussian):
 
 @final
 class Return(SalientGaussian):
-    """Gaze goes back to where it was before: s(z)^alpha_return n(z; z_{t-2}, eta)."""
+    """Gaze goes back to where it was before: s(z)^alpha n(z; z_{t-2}, eta)."""
 
     memory: ClassVar[int] = 2
 
     eta: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
-    alpha_return: Float[Array, ""] = eqx.field(converter=as_float64)
+    alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
     def exponent(self) -> Float[Array, ""]:
         """Alpha_return."""
-        return self.alpha_return
+        return self.alpha
 
     @property
     def variances(self) -> Float[Array, "2"]:

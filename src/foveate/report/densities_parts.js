@@ -102,23 +102,23 @@ const foveateParts = (() => {
       return repelled(grid, wide, narrow, saliency, (cell) => (saliency[cell] > 0 ? saliency[cell] : 1) * cells);
     },
     SalientLocal: (policy, history, saliency, grid) =>
-      salient(grid, saliency, policy.alpha_local, history.position[0], policy.epsilon),
+      salient(grid, saliency, policy.alpha, history.position[0], policy.epsilon),
     SalientGlobal: (policy, history, saliency, grid) =>
-      salient(grid, saliency, policy.alpha_global, history.position[0], policy.xi),
+      salient(grid, saliency, policy.alpha, history.position[0], policy.xi),
     HeavyTailedGlobal: (policy, history, saliency, grid) => {
       const [y, x] = history.position[0];
       const [rows, columns] = axes(grid, (cells, axis) => cells.map((at) => (at - [y, x][axis]) ** 2 / policy.xi[axis]));
       return overCells(grid, (row, column, cell) => {
         const tail = (-(policy.nu + 2) / 2) * Math.log1p((rows[row] + columns[column]) / policy.nu);
-        return saliency[cell] > 0 ? policy.alpha_global * Math.log(saliency[cell]) + tail : -Infinity;
+        return saliency[cell] > 0 ? policy.alpha * Math.log(saliency[cell]) + tail : -Infinity;
       });
     },
     Momentum: (policy, history, saliency, grid) => {
       const ahead = lastSaccade(history).map((it, axis) => history.position[0][axis] + policy.kappa * it);
-      return salient(grid, saliency, policy.alpha_momentum, ahead, policy.zeta);
+      return salient(grid, saliency, policy.alpha, ahead, policy.zeta);
     },
     Return: (policy, history, saliency, grid) =>
-      salient(grid, saliency, policy.alpha_return, history.position[1], policy.eta),
+      salient(grid, saliency, policy.alpha, history.position[1], policy.eta),
     CentreBias: (policy, history, saliency, grid) =>
       nearby(grid, [grid.height_deg / 2, grid.width_deg / 2], policy.tau),
     Uniform: (policy, history, saliency, grid) => overCells(grid, () => 0),
