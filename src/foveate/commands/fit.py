@@ -41,7 +41,9 @@ def fit(
         typer.Option(help="released (the default), printed or none.", metavar="NAME", show_default=False),
     ] = None,
     ordered: Ordered = False,
-    sampler: Annotated[str, typer.Option(help="auto, importance, nuts, gibbs or smc.", metavar="NAME")] = "auto",
+    sampler: Annotated[
+        str, typer.Option(help="auto, importance, nuts, gibbs, smc or laplace.", metavar="NAME")
+    ] = "auto",
     cells: Cells = 64,
     seed: Seed = 1,
     draws: Annotated[
