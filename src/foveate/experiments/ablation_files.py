@@ -13,7 +13,7 @@ from foveate.figures.style import journal_style, save
 from foveate.inference.files import write_whole
 
 PAGE, TABLE, FIGURES, FIGURE = "results.md", "ablation", "figures", "ablation"
-GROUPS = {FULL: "Full, and one mechanism more or less", BEST: "Wayfarer, and one mechanism less or more"}
+GROUPS = {FULL: "Full with one mechanism changed", BEST: "Wayfarer with one mechanism changed"}
 
 
 def write_ablation(

@@ -58,13 +58,15 @@ def ablation(
     kept = [group for group, names in shown.items() if names]
     heights = [max(_count(it, group) for it in tables.values()) for group in kept]
     figure = new_figure(TWO_COLUMNS_MM, ROW_MM * sum(heights) + HEAD_MM * max(len(kept), 1))
-    axes = figure.subplots(max(len(kept), 1), len(tables), squeeze=False, sharex="row", height_ratios=heights or [1])
+    axes = figure.subplots(max(len(kept), 1), len(tables), squeeze=False, sharex="row", sharey="row",
+                           height_ratios=heights or [1])  # fmt: skip
     for row, group in zip(axes, kept, strict=False):
         for ax, (name, table) in zip(row, tables.items(), strict=True):
             differences(table[table["group"] == group], ax)
-            ax.set_title(f"{groups[group]} ({bases[name, group]:.3f} bits), {name} maps")
+            ax.yaxis.set_tick_params(labelleft=ax is row[0])
+            ax.set_title(f"{groups[group]}\n{name} maps; base {bases[name, group]:.3f} bits")
     for ax in axes[-1]:
-        ax.set_xlabel("difference in bits per fixation, with 95 % interval")
+        ax.set_xlabel("difference (bits per fixation), 95 % interval")
     _legend(figure, sorted({folds for it in tables.values() for folds in it["folds"]}, key=list(MARKS).index))
     return figure
 
