@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from foveate.commands import (
+    ablate,
     calibrate,
     check,
     compare,
@@ -55,6 +56,7 @@ COMMANDS: tuple[tuple[ModuleType, Callable[..., None]], ...] = (
     (simulate, simulate.simulate),
     (report, report.report),
     (compare, compare.compare),
+    (ablate, ablate.ablate),
     (confuse, confuse.confuse),
     (contrast, contrast.contrast),
     (reproduce, reproduce.reproduce),

@@ -61,7 +61,9 @@ class Row:
     @property
     def name(self) -> str:
         """As pytest shows it."""
-        return "-".join([self.part, *self.form.values()]) if isinstance(self.part, str) else self.part.__name__
+        return (
+            "-".join([self.part, *map(str, self.form.values())]) if isinstance(self.part, str) else self.part.__name__
+        )
 
     def make(self) -> Any:
         """The part with its ordinary parameters."""
@@ -105,6 +107,13 @@ EPSILON, XI = (1.7, 4.1), (31.0, 19.0)
 DIRECTIONS = {"rightward": 0.2, "upward": -0.3, "horizontal": 0.5, "diagonal": 0.15, "cardinal": 0.4}
 TURNS = {"onward": 0.8, "axial": -0.35}
 VISITED = {"mu": -1.4, "omega": 7.0, "lambda_": 0.6}
+
+# Of the recommended model; no feature of its choice needs a duration, so that the oracle needs none either.
+WAYFARER = {
+    "epsilon": EPSILON, "alpha": 1.6, "xi": XI, "zeta": (6.0, 2.5), "kappa": 0.6, "eta": (2.0, 3.5),
+    **DIRECTIONS, **TURNS, **VISITED,
+    "base": (0.4, -1.1, -0.3), "slopes": ((0.3, -0.2, 0.5), (-0.6, 0.7, 0.2), (0.15, -0.35, 0.45)),
+}  # fmt: skip
 
 TABLE = [
     # policies
@@ -160,6 +169,7 @@ TABLE = [
     ),
     Row("local_saliency", {"xi": XI}, paper.local_saliency),
     Row("saliency_baseline", {}, paper.saliency_baseline),
+    Row("wayfarer", WAYFARER, beyond.wayfarer, {"durations": False}),
 ]
 
 

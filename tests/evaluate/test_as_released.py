@@ -19,7 +19,7 @@ from foveate.evaluate.as_released import (
     table2,
 )
 from foveate.inference.target import Target, log_densities
-from foveate.model.catalogue import CATALOGUE, from_published, named_model
+from foveate.model.catalogue import PUBLISHED, from_published, named_model
 
 CELLS = 64
 KEY = jax.random.key(5)
@@ -149,7 +149,7 @@ def made_up(tmp_path_factory):
     return folder, files
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize("observer", [1, 2, 3])
 def test_scores_are_those_of_the_oracle(made_up, name, observer):
     folder, files = made_up
@@ -217,8 +217,8 @@ def test_training_data_are_as_paired_and_can_be_fitted(made_up):
 
 
 def test_only_the_full_model_starts_at_the_third_fixation():
-    assert [name for name in CATALOGUE if first_scored(named_model(name)) == 3] == ["full"]
-    assert {first_scored(named_model(name)) for name in CATALOGUE} == {2, 3}
+    assert [name for name in PUBLISHED if first_scored(named_model(name)) == 3] == ["full"]
+    assert {first_scored(named_model(name)) for name in PUBLISHED} == {2, 3}
 
 
 # --- averages --------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_the_table_has_ours_the_published_and_the_difference():
     assert row["nss_difference"] == pytest.approx(1.25 - 1.48)
     assert row["auc_borji_difference"] == pytest.approx(0.007)
     assert table.loc["saliency_baseline"].isna().sum() == 5
-    assert set(PUBLISHED_TABLE_2) == set(CATALOGUE) - {"saliency_baseline"}
+    assert set(PUBLISHED_TABLE_2) == set(PUBLISHED) - {"saliency_baseline"}
     with pytest.raises(InputError, match="no model fuller"):
         table2({"fuller": folds})
     with pytest.raises(InputError, match="no folds given"):
@@ -282,7 +282,7 @@ def test_the_table_has_ours_the_published_and_the_difference():
 # --- the real files --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_real_scores_are_those_of_the_oracle(potsdam35_folder, name):
     """Fold 3 and observer 19, who has the path with nothing to score."""
     test, observer = read_released(potsdam35_folder).folds[2].test, 19

@@ -190,9 +190,7 @@ def test_ones_own_class_is_meant_where_a_name_is_the_same():
 
 def test_two_policies_of_a_class_have_names_of_their_own():
     wide, narrow = SalientGlobal((30.0, 45.0), 1.4), Modulated(SalientGlobal((30.0, 45.0), 1.4), [Turning(**TURNS)])
-    priors: dict[str, Prior] = {
-        name: Normal(0.0, 1.0) for name in ("alpha", "onward", "axial", "base", "slopes")
-    }
+    priors: dict[str, Prior] = {name: Normal(0.0, 1.0) for name in ("alpha", "onward", "axial", "base", "slopes")}
     choice = SoftmaxChoice(("wide", "turning"), (), (0.0,), np.zeros((1, 0)))
     model = Model((wide, narrow), choice, priors | {"xi": LogNormal(9.0, 1.0)}, "twice")
     assert model.policy_names == ["SalientGlobal", "SalientGlobal2"]

@@ -177,4 +177,4 @@ def test_weak_priors_are_those_that_the_documents_give():
         "local_saliency": {"xi": deg2["xi"]},
         "saliency_baseline": {},
     }
-    assert {name: catalogue.named_model(name).priors for name in catalogue.CATALOGUE} == expected
+    assert {name: catalogue.named_model(name).priors for name in catalogue.PUBLISHED} == expected

@@ -135,3 +135,26 @@ def mixture(choice: np.ndarray, log_weights: list[np.ndarray], log_factor: np.nd
     """Each policy's weights times the factors, normalised, in the shares of the choice."""
     parts = [share * normalised(weight + log_factor) for share, weight in zip(choice, log_weights, strict=True)]
     return np.sum(parts, axis=0)
+
+
+def wayfarer(scene: Scene, fixations, *, durations=False, **values) -> np.ndarray:
+    """The recommended model without durations: four policies, three factors, a choice by three features."""
+    assert not durations
+
+    def take(*names):
+        return {name: values[name] for name in names}
+
+    weights = [
+        salient_local(scene, fixations, **take("epsilon", "alpha")),
+        salient_global(scene, fixations, **take("xi", "alpha")),
+        momentum(scene, fixations, **take("zeta", "kappa", "alpha")),
+        return_(scene, fixations, **take("eta", "alpha")),
+    ]
+    factors = [
+        cardinal(scene, fixations, **take("rightward", "upward", "horizontal", "diagonal", "cardinal")),
+        turning(scene, fixations, **take("onward", "axial")),
+        visited_before(scene, fixations, **take("mu", "omega", "lambda_"), span=6),
+    ]
+    amplitude, saliency, _, number = _features(scene, fixations)
+    odds = np.asarray(values["base"]) + np.asarray(values["slopes"]) @ [amplitude, saliency, number]
+    return mixture(softmax(np.concatenate([[0.0], odds])), weights, np.sum(factors, axis=0))

@@ -8,7 +8,7 @@ import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
 from foveate.commands.options import Cells, Data, Observers, Ordered, Seed
-from foveate.commands.outputs import MODELS
+from foveate.commands.outputs import FITTED
 from foveate.errors import InputError, counted, instead_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ EXAMPLE = "Example: foveate fit --data example --model local_saliency --out fits
 def fit(
     out: Annotated[Path, typer.Option(help="Folder for the fits: a new one, or one to go on with.")],
     model: Annotated[
-        str, typer.Option(help="full, local_choice, fixed_choice or local_saliency.", metavar="NAME")
+        str, typer.Option(help="full, local_choice, fixed_choice, local_saliency or wayfarer.", metavar="NAME")
     ] = "full",
     data: Data = None,
     observers: Observers = "all",
@@ -41,7 +41,9 @@ def fit(
         typer.Option(help="released (the default), printed or none.", metavar="NAME", show_default=False),
     ] = None,
     ordered: Ordered = False,
-    sampler: Annotated[str, typer.Option(help="auto, importance, nuts, gibbs or smc.", metavar="NAME")] = "auto",
+    sampler: Annotated[
+        str, typer.Option(help="auto, importance, nuts, gibbs, smc or laplace.", metavar="NAME")
+    ] = "auto",
     cells: Cells = 64,
     seed: Seed = 1,
     draws: Annotated[
@@ -98,7 +100,7 @@ class _Task:
         from foveate.model.catalogue import CATALOGUE, named_model
 
         if model not in CATALOGUE:  # of the models that there are, only those that can be fitted are offered
-            raise InputError(f"no model {model!r}; {instead_of(model, MODELS)}")
+            raise InputError(f"no model {model!r}; {instead_of(model, FITTED)}")
         fitted = named_model(model, **settings)
         chosen = chosen_sampler(fitted, sampler)
         least = PARTICLES_PER_NUMBER * len(fitted.labels)  # said before fits begin

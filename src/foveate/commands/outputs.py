@@ -11,7 +11,8 @@ from foveate.commands.interruption import interruptible
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
 from foveate.errors import InputError, counted, instead_of, some_of
 
-MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")  # those that can be fitted
+MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")  # those of the paper that can be fitted
+FITTED = (*MODELS, "wayfarer")
 PACKAGES = ("foveate", "jax", "blackjax", "numpy", "scipy")  # whose versions a result depends on
 
 # Tells how far the work has come: in words, how much is done, and of how much.

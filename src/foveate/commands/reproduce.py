@@ -82,7 +82,7 @@ def reproduce(
 
         whole, dealt, fitted = read_potsdam35(data), potsdam35_folds(), named_models(names, "published", ordered)
         each = each_with_maps(whole, chosen_observers(whole.paths, observers), maps)
-        settings = {"chosen_folds": _numbers(folds, len(dealt)), "pool": whole.paths, "seed": run.seed}
+        settings = {"chosen_folds": numbers_of_folds(folds, len(dealt)), "pool": whole.paths, "seed": run.seed}
         validation = CrossValidation.of(out, fitted, each, dealt, **settings)
 
         def recovered() -> "Recovery":
@@ -102,7 +102,7 @@ def _as_released(job: Job, run: Run, draws: int) -> dict[str, Any]:
 
     released = read_released(job.asked["data"])
     who = chosen_observers(read_potsdam35(job.asked["data"]).paths, job.asked["observers"])
-    which = _numbers(job.asked["folds"], len(released.folds))
+    which = numbers_of_folds(job.asked["folds"], len(released.folds))
     models = named_models(job.asked["models"], "published", job.asked.get("ordered", False))
     fits = released_fits(job.out, released, models, who, which, run.seed)
 
@@ -123,7 +123,7 @@ def _table2_words(out: Path, summary: Mapping[str, Any]) -> str:
     return f"{table.round(3).to_string()}\nThe page is {out / PAGE}."
 
 
-def _numbers(folds: str, count: int) -> tuple[int, ...]:
+def numbers_of_folds(folds: str, count: int) -> tuple[int, ...]:
     """The folds that the user named."""
     if folds.strip() == "all":
         return tuple(range(1, count + 1))
@@ -143,7 +143,7 @@ def each_with_maps(whole: "Dataset", observers: list, maps: str) -> "dict[Any, D
     from foveate.data.dataset import Dataset
     from foveate.data.readers.potsdam35 import potsdam35_leave_one_out
 
-    others = potsdam35_leave_one_out(whole.paths)
+    others = potsdam35_leave_one_out(whole.paths, cells=whole.maps.grid.rows)
     each = {}
     for observer in observers:
         own = whole.paths.select(observers=[observer])

@@ -40,8 +40,13 @@ class CrossValidation:
         chosen_folds: tuple[int, ...] | None = None,
         pool: ScanPaths | None = None,
         seed: int = 1,
+        sampler: str = "auto",
+        settings: Mapping[str, Any] | None = None,
     ) -> "CrossValidation":
-        """For all observers of a data set, or for each observer's own; without a `pool`, those observers are all."""
+        """For all observers of a data set, or for each observer's own; without a `pool`, those observers are all.
+
+        `settings` go to the `sampler`.
+        """
         if not models:
             raise InputError("no model given: name at least one.")
         each = each_observer(data)
@@ -53,7 +58,7 @@ class CrossValidation:
         def training(model: str, fold: int, observer: Any) -> Dataset:
             return split(each[observer], folds, fold)[0]
 
-        fits = FoldFits(Path(folder), dict(models), tuple(each), which, seed, training)
+        fits = FoldFits(Path(folder), dict(models), tuple(each), which, seed, training, sampler, dict(settings or {}))
         return cls(each, folds, fits, join_paths([own.paths for own in each.values()]) if pool is None else pool)
 
     @property

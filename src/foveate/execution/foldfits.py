@@ -39,6 +39,8 @@ class FoldFits:
     folds: tuple[int, ...]
     seed: int
     training: Training
+    sampler: str = "auto"
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the sampler
     _fingerprints: dict[tuple[str, int], dict[Any, str]] = field(default_factory=dict)  # of each observer's data
 
     @property
@@ -61,8 +63,8 @@ class FoldFits:
             data=hashlib.sha256(each.encode()).hexdigest()[:16],
             observers=self.observers,
             seed=self.seed,
-            sampler=chosen_sampler(fitted, "auto"),
-            settings={},
+            sampler=chosen_sampler(fitted, self.sampler),
+            settings=dict(self.settings),
             version=version("foveate"),
         )
         return FitStore.resume(self.folder / "fits" / model / f"fold-{fold}", run)

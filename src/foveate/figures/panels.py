@@ -21,6 +21,7 @@ NOT_CONVERGED = "not converged"
 
 SAMPLER_TITLES = {
     "importance": "importance sampling", "nuts": "NUTS", "gibbs": "Gibbs sampling", "smc": "tempered SMC",
+    "laplace": "Laplace's approximation",
 }  # fmt: skip
 
 MOST_COLUMNS = 3

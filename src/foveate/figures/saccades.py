@@ -36,6 +36,7 @@ DASHES: dict[str, Any] = {
     "fixed_choice": (0, (3, 1, 1, 1)),
     "local_saliency": (0, (1.5, 1)),
     "saliency_baseline": (0, (6, 2, 1, 2, 1, 2)),
+    "wayfarer": (0, (8, 1)),
 }
 
 # Share of the observed and simulated mass that an axis of amplitudes shows: beyond there is only a flat tail.

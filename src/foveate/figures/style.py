@@ -24,6 +24,7 @@ MODEL_COLOURS = {
     "fixed_choice": "#E69F00",
     "local_saliency": "#CC79A7",
     "saliency_baseline": "#6E6E6E",
+    "wayfarer": "#D55E00",
 }
 
 # By the policy's class. The forms of the repelled global policy share its colour: a model has one of them.

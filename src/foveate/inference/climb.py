@@ -34,30 +34,57 @@ def value_and_gradient(target: Target, vector: Float[Array, " number"]) -> tuple
 
 
 @double_precision
-def climb(target: Target, start: Float[np.ndarray, " number"], most: int) -> tuple[np.ndarray, float, int]:
-    """The highest vector met from `start` in at most so many iterations, its log-density, and the evaluations spent."""
+def climb(
+    target: Target,
+    start: Float[np.ndarray, " number"],
+    most: int,
+    unit: Float[np.ndarray, " number"] | None = None,
+) -> tuple[np.ndarray, float, int]:
+    """The highest vector met from `start` in at most so many iterations, its log-density, and the evaluations spent.
+
+    `unit` has the length of an ordinary step in every number, where they differ much.
+    """
 
     def downhill(vector: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = value_and_gradient(target, vector)
         return -float(value), -np.asarray(slope)
 
-    return climb_against(downhill, start, most)
+    return climb_against(downhill, start, most, unit)
 
 
-def climbs(target: Target, starts: Float[np.ndarray, "start number"], most: int) -> list[tuple[np.ndarray, float, int]]:
+def climbs(
+    target: Target,
+    starts: Float[np.ndarray, "start number"],
+    most: int,
+    unit: Float[np.ndarray, " number"] | None = None,
+) -> list[tuple[np.ndarray, float, int]]:
     """`climb` from every start: one after another, or side by side where evaluations are cheaper in batches."""
     if not target.steps.batched:
-        return [climb(target, start, most) for start in starts]
+        return [climb(target, start, most, unit) for start in starts]
     meeting = _Meeting(len(starts), -(-len(starts) // GROUP) * GROUP, partial(_values_and_gradients, target))
 
     def one(start: np.ndarray) -> tuple[np.ndarray, float, int]:
         try:
-            return climb_against(meeting.ask, start, most)
+            return climb_against(meeting.ask, start, most, unit)
         finally:
             meeting.leave()
 
     with ThreadPoolExecutor(len(starts)) as pool:
         return list(pool.map(one, starts))
+
+
+@double_precision
+def values_and_gradients(
+    target: Target, vectors: Float[np.ndarray, "set number"]
+) -> tuple[Float[np.ndarray, " set"], Float[np.ndarray, "set number"]]:
+    """Log posterior densities and gradients of some vectors, by what climbs have compiled already."""
+    if target.steps.batched:
+        whole = np.concatenate([vectors, vectors[-1:].repeat(-len(vectors) % GROUP, axis=0)])
+        groups = [_side_by_side(target, whole[at : at + GROUP]) for at in range(0, len(whole), GROUP)]
+        values, slopes = (np.concatenate([np.asarray(it) for it in part]) for part in zip(*groups, strict=True))
+        return values[: len(vectors)], slopes[: len(vectors)]
+    found = [value_and_gradient(target, vector) for vector in vectors]
+    return np.array([float(value) for value, _ in found]), np.stack([np.asarray(slope) for _, slope in found])
 
 
 @double_precision
@@ -119,26 +146,25 @@ def climb_against(
     downhill: Callable[[np.ndarray], Answer],
     start: Float[np.ndarray, " number"],
     most: int = MOST_ITERATIONS,
+    unit: Float[np.ndarray, " number"] | None = None,
 ) -> tuple[np.ndarray, float, int]:
     """As `climb`, for any function, given as its negative with the gradient of that."""
     start = np.clip(start, -FURTHEST, FURTHEST)
+    unit = np.ones(len(start)) if unit is None else unit
+
+    def in_units(steps: np.ndarray) -> Answer:
+        inside = np.clip(steps * unit, -FURTHEST, FURTHEST)
+        beyond = steps * unit - inside  # without bounds, slopes that lead back
+        value, slope = downhill(inside)
+        return value + float(np.sum(np.square(beyond))), (slope + 2 * beyond) * unit
+
     settings: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": most}}
-    found = minimize(downhill, start, bounds=[(-FURTHEST, FURTHEST)] * len(start), **settings)
+    bounds = [(-FURTHEST / it, FURTHEST / it) for it in unit]
+    found = minimize(in_units, start / unit, bounds=bounds, **settings)
     evaluations = int(found.nfev)
     if found.nit <= 1 and np.abs(found.jac).max() > STEEP:
         # With bounds the first step is as long as the gradient, which may lead nowhere; without bounds it is short.
-        found = minimize(_walled(downhill), start, **settings)
+        found = minimize(in_units, start / unit, **settings)
         evaluations += int(found.nfev)
     value = -float(found.fun) if np.isfinite(found.fun) else -np.inf
-    return np.clip(found.x, -FURTHEST, FURTHEST), value, evaluations
-
-
-def _walled(downhill: Callable[[np.ndarray], Answer]) -> Callable[[np.ndarray], Answer]:
-    """The same function with slopes beyond the furthest values that lead back."""
-
-    def function(vector: np.ndarray) -> Answer:
-        inside = np.clip(vector, -FURTHEST, FURTHEST)
-        value, slope = downhill(inside)
-        return value + float(np.sum(np.square(vector - inside))), slope + 2 * (vector - inside)
-
-    return function
+    return np.clip(found.x * unit, -FURTHEST, FURTHEST), value, evaluations

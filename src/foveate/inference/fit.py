@@ -19,6 +19,7 @@ from foveate.errors import InputError, some_of
 from foveate.inference.diagnosis import diagnose
 from foveate.inference.gibbs import check_composition, gibbs
 from foveate.inference.importance import importance
+from foveate.inference.laplace import laplace
 from foveate.inference.modes import error_of_chains, find_modes
 from foveate.inference.nuts import nuts
 from foveate.inference.posterior import Posterior
@@ -30,8 +31,8 @@ from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.precision import check_key, double_precision
 from foveate.threads import cores
 
-Sampler = Literal["auto", "importance", "nuts", "gibbs", "smc"]
-SAMPLERS: tuple[str, ...] = ("auto", "importance", "nuts", "gibbs", "smc")
+Sampler = Literal["auto", "importance", "nuts", "gibbs", "smc", "laplace"]
+SAMPLERS: tuple[str, ...] = ("auto", "importance", "nuts", "gibbs", "smc", "laplace")
 
 # With more numbers than this a mixture cannot be learnt from draws any more, and NUTS does better.
 FEW_NUMBERS = 10
@@ -91,6 +92,8 @@ def draw(
     try:
         if chosen == "importance":
             return importance(target, key, threads=threads, report=report, **settings)
+        if chosen == "laplace":
+            return laplace(target, key, threads=threads, report=report, **settings)
         if chosen == "gibbs":
             return gibbs(target, key, report=report, **settings)
         if chosen == "smc":

@@ -96,7 +96,7 @@ def importance(
     log_density = weighted.log_weight + np.stack([frozen.log_density(vectors) for vectors in weighted.real])
     # Not the frozen mixture: draws that are nearest to its wide component may lie in any mode.
     modes = find_modes(target, weighted.real, weighted.log_weight, log_density, mixture, error_of_independent)
-    chosen = [_resample(weight, draws, rng) for weight in weighted.log_weight]
+    chosen = [resample(weight, draws, rng) for weight in weighted.log_weight]
     picked = [np.stack([it[rows] for it, rows in zip(part, chosen, strict=True)])
               for part in (weighted.real, weighted.log_weight)]  # fmt: skip
     return Samples(
@@ -173,19 +173,21 @@ def _more_draws(
     else:
         wanted = weighted.log_weight.shape[1] / 2
     count = int(np.clip(wanted, FEWEST_DRAWS, MOST_DRAWS // 4)) // GROUP * GROUP
+    found = weighted_draws(target, mixture, replicates, count, rng, threads)
+    return found if weighted is None else weighted.and_more(found)
+
+
+def weighted_draws(
+    target: Target, mixture: Mixture, replicates: int, count: int, rng: np.random.Generator, threads: int
+) -> Weighted:
+    """`count` draws of a mixture for every replicate, with their importance weights."""
     vectors = np.stack([mixture.sample(count, rng) for _ in range(replicates)])
     flat = vectors.reshape(-1, vectors.shape[-1])
     log_weight = log_densities(target, flat, threads=threads) - mixture.log_density(flat)
-    found = Weighted(vectors, log_weight.reshape(replicates, count))
-    if weighted is None:
-        return found
-    return Weighted(
-        np.concatenate([weighted.real, found.real], axis=1),
-        np.concatenate([weighted.log_weight, found.log_weight], axis=1),
-    )
+    return Weighted(vectors, log_weight.reshape(replicates, count))
 
 
-def _resample(log_weight: Float[np.ndarray, " draw"], count: int, rng: np.random.Generator) -> np.ndarray:
+def resample(log_weight: Float[np.ndarray, " draw"], count: int, rng: np.random.Generator) -> np.ndarray:
     """Indices of `count` draws with equal weights, systematically, in an order that means nothing."""
     weight = np.exp(log_weight - log_weight.max())
     points = (np.arange(count) + rng.random()) / count

@@ -35,6 +35,13 @@ class Weighted:
     real: Float[np.ndarray, "replicate draw number"]
     log_weight: Float[np.ndarray, "replicate draw"]  # log posterior density (not normalised) less log proposal density
 
+    def and_more(self, others: "Weighted") -> "Weighted":
+        """These draws and others of the same proposal, replicate by replicate."""
+        return Weighted(
+            np.concatenate([self.real, others.real], axis=1),
+            np.concatenate([self.log_weight, others.log_weight], axis=1),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:

@@ -1,4 +1,5 @@
-"""The published models by name, with published or weakly informative priors, in degrees or in the paper's pixels."""
+"""Models by name: the published ones, with published or weakly informative priors, in degrees or in the paper's pixels,
+and the recommended one beyond them."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -10,30 +11,17 @@ from numpy.typing import ArrayLike
 from foveate.data.grid import PUBLISHED_PX_DEG, deg2_from_px2, px2_from_deg2
 from foveate.errors import InputError, instead_of, some_of
 from foveate.model.choices import Choice, FixedChoice, OnlyPolicy, SaliencyLevelChoice, SaliencyRatioChoice
+from foveate.model.composed import RECOMMENDED, composed
+from foveate.model.defaults import EPSILON, WEAK, WEAK_LEVEL, WEAK_RATIO, XI
 from foveate.model.model import Model
 from foveate.model.policies import Global, Local, Policy, PrintedRepelledGlobal, RepelledGlobal, StaticSaliency
-from foveate.model.priors import Beta, InverseGamma, LogNormal, Normal, Prior
+from foveate.model.priors import Beta, InverseGamma, Normal, Prior
 
 Repulsion = Literal["released", "printed", "none"]
 Priors = Literal["weak", "published"]
 
 # The paper's Local Choice takes saliency as a probability per cell of its 64 x 64 grid; ours is relative to uniform.
 PUBLISHED_CELLS = 64 * 64
-
-# Values near what observers of natural scenes show, in deg^2: the variances of the paper's recovery experiment.
-EPSILON = deg2_from_px2((25, 35))
-XI = deg2_from_px2((230, 280))
-
-# Weakly informative: wide enough for any observer, narrow enough that paths drawn from them look like saccades
-# (amplitudes of 0.5 to 40 degrees). Local steps of about 0.5 to 4 degrees, global ones of about 2 to 20. The choice
-# may lean either way: b is centred on no effect, and s0 near where the feature usually is.
-WEAK: dict[str, Prior] = {
-    "epsilon": LogNormal(2.0, 1.0),
-    "xi": LogNormal(30.0, 1.0),
-    "rho": Beta(1.0, 1.0),
-}
-WEAK_RATIO: dict[str, Prior] = {"b": Normal(0.0, 0.25), "s0": Normal(1.0, 16.0)}
-WEAK_LEVEL: dict[str, Prior] = {"b": Normal(0.0, 0.25), "s0": Normal(3.0, 16.0)}
 
 
 def _inverse_gamma_px2(shape: float, scale_px2: float) -> InverseGamma:
@@ -145,12 +133,28 @@ def saliency_baseline() -> Model:
     return Model((StaticSaliency(),), OnlyPolicy(), {}, "saliency_baseline")
 
 
+def wayfarer(*, durations: bool = True, priors: Priors = "weak", **values: ArrayLike) -> Model:
+    """The recommended model, beyond the paper: four policies, factors on all of them, a choice by features.
+
+    Gaze stays near, roams, carries on or returns (`SalientLocal`, `SalientGlobal`, `Momentum`, `Return`, each with an
+    exponent of its own); directions, turns and the places of the last six fixations matter whichever decides; the
+    choice depends on the last amplitude, the duration, the saliency and the fixation's number. `durations=False`
+    leaves the duration out, for data that do not say it. `values` are those of parameters, by name.
+    """
+    if _pick(priors, {}, WEAK) is not WEAK:
+        raise InputError("priors = 'published': model 'wayfarer' is not in the paper; its priors are 'weak'.")
+    return composed(RECOMMENDED, name="wayfarer", durations=durations).with_parameters(values)
+
+
+PUBLISHED = ("full", "local_choice", "fixed_choice", "local_saliency", "saliency_baseline")  # those of the paper
+
 CATALOGUE: dict[str, Callable[..., Model]] = {
     "full": full,
     "local_choice": local_choice,
     "fixed_choice": fixed_choice,
     "local_saliency": local_saliency,
     "saliency_baseline": saliency_baseline,
+    "wayfarer": wayfarer,
 }
 
 TITLES = {
@@ -159,6 +163,7 @@ TITLES = {
     "fixed_choice": "Fixed Choice",
     "local_saliency": "Local Saliency",
     "saliency_baseline": "Saliency Baseline",
+    "wayfarer": "Wayfarer",
 }
 
 
@@ -166,8 +171,10 @@ def named_model(name: str, **settings) -> Model:
     """The catalogue's model of this name; `settings` are its parameters, its repulsion and its priors."""
     if name not in CATALOGUE:
         raise InputError(f"no model {name!r}; {instead_of(name, CATALOGUE)}")
-    known = list(signature(CATALOGUE[name]).parameters)
-    unknown = [setting for setting in settings if setting not in known]
+    taken = signature(CATALOGUE[name]).parameters.values()
+    known = [it.name for it in taken if it.kind is not it.VAR_KEYWORD]
+    anything = len(known) < len(taken)  # the model itself refuses parameters that it does not have
+    unknown = [setting for setting in settings if setting not in known and not anything]
     if unknown:
         raise InputError(
             f"model {name!r} has no setting {some_of(unknown)}; it has {some_of(known, 10) if known else 'none'}."

@@ -267,7 +267,10 @@ def mix(choice: Float[Array, "..."], densities: Float[Array, "..."], axis: int) 
     terms = choice + densities
     if densities.shape[axis] == 2:
         return jnp.logaddexp(jnp.take(terms, 0, axis), jnp.take(terms, 1, axis))
-    return logsumexp(terms, axis=axis)
+    # Where no policy goes the result is minus infinity, and its derivative zero: that of the sum would be none.
+    possible = jnp.isfinite(jnp.max(terms, axis, keepdims=True))
+    summed = logsumexp(jnp.where(possible, terms, 0.0), axis=axis)
+    return jnp.where(jnp.squeeze(possible, axis), summed, -jnp.inf)
 
 
 _log_density = eqx.filter_jit(mixture_log_density)

@@ -1,0 +1,120 @@
+"""The shape of a posterior around a top: its Hessian by differences of the gradient, as a covariance."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from foveate.inference.climb import climbs, values_and_gradients
+from foveate.inference.draws import prior_draws
+from foveate.inference.target import Target
+from foveate.precision import double_precision
+
+PRIOR_DRAWS = 512  # that tell how wide the prior is
+WIDEST_UNIT = 1.0  # on the real line: heavy-tailed priors tell nothing about the posterior
+QUARTILES_APART = 1.349  # of a standard Gaussian
+
+# Differences are taken over a third of a standard deviation: wide enough that the noise of a gradient in single
+# precision is drowned, narrow enough that the top still looks like a parabola. Where the first guess was further off
+# than `FURTHEST_STEP` standard deviations, it is taken again.
+FIRST_STEP, STEP, FURTHEST_STEP, TRIALS = 0.1, 0.3, 0.5, 3
+
+# No direction is taken to be wider than this many of the prior's standard deviations. On a ridge, at a kink or on a
+# shoulder the Hessian has eigenvalues near zero or below it.
+WIDEST = 2.0
+
+# Tops that are lower than the best by more than this are no use; two ends of climbs that one parabola joins within a
+# nat are one top.
+KEPT_NATS, SAME_NATS, MOST_TOPS = 15.0, 1.0, 4
+
+
+@dataclass(frozen=True, eq=False)
+class Top:
+    """A local maximum of a posterior density, and the covariance of the Gaussian that touches it."""
+
+    vector: Float[np.ndarray, " number"]
+    log_density: float
+    covariance: Float[np.ndarray, "number number"]
+    widened: int  # directions in which the Hessian was no help, and `WIDEST` took its place
+
+    @property
+    def log_mass(self) -> float:
+        """Laplace's approximation of the log of the integral around the top."""
+        return self.log_density + 0.5 * float(np.linalg.slogdet(2 * np.pi * self.covariance)[1])
+
+    def nats_below(self, vector: Float[np.ndarray, " number"]) -> float:
+        """How far below the top a vector lies on the parabola that touches it."""
+        away = vector - self.vector
+        return 0.5 * float(away @ np.linalg.solve(self.covariance, away))
+
+
+@double_precision
+def prior_spread(target: Target, key: PRNGKeyArray) -> Float[np.ndarray, " number"]:
+    """How wide the prior is in every number, on the real line: a standard deviation, from quartiles."""
+    low, high = np.quantile(prior_draws(target, key, PRIOR_DRAWS), [0.25, 0.75], axis=0)
+    return np.minimum((high - low) / QUARTILES_APART, WIDEST_UNIT)
+
+
+@double_precision
+def hessian(
+    target: Target, top: Float[np.ndarray, " number"], spread: Float[np.ndarray, " number"]
+) -> tuple[Float[np.ndarray, "number number"], int]:
+    """Minus the second derivatives of the log posterior density at a vector, and the gradients that it took.
+
+    Central differences; `spread` sets the first steps. A column whose step was too long for what it found is worked
+    out again.
+    """
+    size = len(top)
+    found, step, spent = np.zeros((size, size)), FIRST_STEP * spread, 0
+    columns = np.arange(size)
+    for _ in range(TRIALS):
+        moved = np.zeros((2, len(columns), size))
+        moved[:, np.arange(len(columns)), columns] = np.stack([step[columns], -step[columns]])
+        slopes = values_and_gradients(target, (top + moved).reshape(-1, size))[1].reshape(2, -1, size)
+        found[columns] = (slopes[1] - slopes[0]) / (2 * step[columns, None])
+        spent += 2 * len(columns)
+        deviation = 1 / np.sqrt(np.maximum(np.diag(found), np.square(1 / (WIDEST * spread))))
+        columns = np.nonzero(step > FURTHEST_STEP * deviation)[0]
+        step[columns] = STEP * deviation[columns]
+        if not len(columns):
+            break
+    return 0.5 * (found + found.T), spent
+
+
+def as_covariance(
+    second: Float[np.ndarray, "number number"], spread: Float[np.ndarray, " number"]
+) -> tuple[Float[np.ndarray, "number number"], int]:
+    """The inverse of a Hessian with directions widened at most to `WIDEST` spreads, and how many of them were."""
+    values, directions = np.linalg.eigh(np.where(np.isfinite(second), second, 0.0) * np.outer(spread, spread))
+    least = 1 / WIDEST**2
+    across = spread[:, None] * directions
+    return (across / np.maximum(values, least)) @ across.T, int((values < least).sum())
+
+
+def find_tops(
+    target: Target, starts: Float[np.ndarray, "start number"], spread: Float[np.ndarray, " number"], most: int
+) -> tuple[list[Top], list[float], int]:
+    """Distinct tops that climbs from `starts` end at, the highest first; where each climb ended; evaluations spent."""
+    climbed = sorted(climbs(target, starts, most, spread), key=lambda it: -it[1])
+    ends = [value for _, value, _ in climbed]
+    spent, tops = sum(evaluations for *_, evaluations in climbed), []
+    for vector, value, _ in climbed:
+        known = any(top.nats_below(vector) < SAME_NATS for top in tops)
+        if known or not np.isfinite(value) or value < ends[0] - KEPT_NATS or len(tops) == MOST_TOPS:
+            continue
+        second, gradients = hessian(target, vector, spread)
+        spent += gradients
+        covariance, widened = as_covariance(second, spread)
+        tops.append(Top(vector, value, covariance, widened))
+    return tops, ends, spent
+
+
+def near_starts(
+    target: Target, key: PRNGKeyArray, count: int, spread: Float[np.ndarray, " number"], away: float
+) -> Float[np.ndarray, "start number"]:
+    """The model's present values, and others around them: Gaussian, `away` of the prior's spread from it."""
+    with jax.enable_x64(True):
+        present = np.asarray(target.model.to_real())
+        steps = np.asarray(jax.random.normal(key, (count, len(present))))
+    return present + away * spread * steps * (np.arange(count) > 0)[:, None]

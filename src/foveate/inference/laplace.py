@@ -1,0 +1,200 @@
+"""Posteriors of models with many numbers (ten to ninety): Laplace's approximation, weighted, and moved where need be.
+
+Climbs start at the model's present values, which should be near what observers show, and close by. At each distinct top
+the curvature gives a Gaussian; a Student-t of its shape is a component of the proposal, with Laplace's mass as its
+share. A first round of weighted draws widens or moves it. Independent replicates are then drawn, with exact densities.
+Where their weights can be trusted (Pareto k-hat, effective draws) they are the result, with the evidence. Else, and
+with dozens of numbers that is the rule, Hamiltonian chains start from draws picked by weight, in the proposal's metric.
+
+It knows the modes that its climbs met, and no others: where several are to be expected, importance sampling or
+tempered SMC explore.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+from arviz_stats.base.array import array_stats
+from jaxtyping import Float, PRNGKeyArray
+
+from foveate.errors import InputError
+from foveate.inference.curvature import Top, find_tops, near_starts, prior_spread
+from foveate.inference.diagnosis import LARGEST_PARETO_K, weighted_diagnostics
+from foveate.inference.draws import check_count, generator
+from foveate.inference.importance import log_evidence, pareto_k, resample, weighted_draws
+from foveate.inference.mixture import Mixture
+from foveate.inference.moves import move
+from foveate.inference.proposal import Record, effective
+from foveate.inference.samples import Progress, Report, Samples, Weighted, silent
+from foveate.inference.target import Target, log_densities
+from foveate.precision import check_key, double_precision
+
+AWAY = 0.5  # of the prior's spread: how far from the present values the other climbs start
+MOST_ITERATIONS = 300  # of a climb
+
+# With dozens of numbers heavier tails would put nearly all draws far out.
+FREEDOM = 20.0
+LEAST_SHARE, FLATTENING = 0.02, 0.6  # of a top's component: Laplace's masses are rough
+
+LEARNING_ROUND = 256  # draws from Laplace's approximation that improve it
+EFFECTIVE_PER_NUMBER = 4.0  # effective draws that its weights are tempered to
+ROUND = 64  # draws of a replicate at a time
+EFFECTIVE_DRAWS, MOST_DRAWS = 450, 1024  # every number shall have so many effective draws; of a replicate at most
+LEAST_EFFICIENCY = 0.1  # with fewer effective draws per draw, chains cost less
+
+WARMUP = 12  # moves that find the step
+
+
+@double_precision
+def laplace(
+    target: Target,
+    key: PRNGKeyArray,
+    *,
+    climbs: int = 2,
+    starts: Float[np.ndarray, "start number"] | None = None,
+    replicates: int = 4,
+    draws: int = 1000,
+    moves: int = 40,
+    threads: int = 1,
+    report: Report = silent,
+) -> Samples:
+    """Draws of the posterior: `draws` from each replicate, or `moves` from each chain where weights are not trusted.
+
+    `starts` (on the real line) are climbed from instead of the model's present values and places nearby. With
+    `moves=0` weighted draws are the result, whatever their diagnosis.
+    """
+    check_key(key)
+    _check(target, climbs, starts, replicates, draws, moves)
+    for_spread, for_starts, for_draws = jax.random.split(key, 3)
+    rng, spread = generator(for_draws), prior_spread(target, for_spread)
+    report(Progress("climbing", 0, 1))
+    begun = near_starts(target, for_starts, climbs, spread, AWAY) if starts is None else np.asarray(starts, np.float64)
+    tops, ends, evaluations = find_tops(target, begun, spread, MOST_ITERATIONS)
+    if not tops:
+        raise InputError(f"model {target.model.name!r}: no climb met a finite posterior density; give other starts.")
+    report(Progress("climbing", 1, 1))
+    mixture = _learnt(target, _approximation(tops), rng, threads)
+    weighted = _drawn(target, mixture, replicates, rng, threads, report)
+    evaluations += LEARNING_ROUND + weighted.log_weight.size
+    flat, count = weighted.log_weight.ravel(), weighted.log_weight.size
+    facts = {
+        "pareto_k": pareto_k(flat),
+        "efficiency": effective(flat) / count,
+        "tops": len(tops),
+        "climbs_ended_nats": ends,
+        "directions_widened": tops[0].widened,
+        "weighted_log_evidence_nats": list(log_evidence(weighted.log_weight)),
+    }
+    settings = {"climbs": len(begun), "replicates": replicates, "draws": draws, "moves": moves}
+    if moves > 0 and not _trusted(weighted):
+        return _moved(target, mixture, weighted, settings, facts, evaluations, rng, report)
+    smoothed = smoothed_weights(weighted.log_weight)
+    rows = [resample(weight, draws, rng) for weight in smoothed]
+    real, log_weight = (np.stack([it[row] for it, row in zip(part, rows, strict=True)])
+                        for part in (weighted.real, weighted.log_weight))  # fmt: skip
+    return Samples(
+        real=real,
+        sampler="laplace",
+        settings=settings,
+        statistics={"log_weight": log_weight},
+        evaluations=evaluations,
+        weighted=weighted,
+        log_evidence_nats=log_evidence(weighted.log_weight),
+        facts=facts,
+    )
+
+
+def _check(target: Target, climbs: int, starts: Any, replicates: int, draws: int, moves: int) -> None:
+    for name, value, least in (("climbs", climbs, 1), ("replicates", replicates, 2), ("draws", draws, 4)):
+        check_count(name, value, least)
+    check_count("moves", moves, 0)
+    if 0 < moves < 4:
+        raise InputError(f"moves = {moves}: give 4 or more, or 0 for weighted draws alone.")
+    if starts is not None and (np.ndim(starts) != 2 or np.shape(starts)[1] != target.size or not len(starts)):
+        raise InputError(f"starts has shape {np.shape(starts)}: give rows of {target.size} numbers, one or more.")
+
+
+def _approximation(tops: list[Top]) -> Mixture:
+    """Laplace's approximation: a component at every top, in the shares of their masses, made more alike."""
+    mass = np.array([top.log_mass for top in tops])
+    share = np.maximum(np.exp(mass - np.logaddexp.reduce(mass)), LEAST_SHARE)
+    scales = np.stack([top.covariance for top in tops])
+    return Mixture.of(share, np.stack([top.vector for top in tops]), scales, FREEDOM).flattened(FLATTENING)
+
+
+def _learnt(target: Target, mixture: Mixture, rng: np.random.Generator, threads: int) -> Mixture:
+    """The mixture with centres and scales from weighted draws, as far as those can tell more than the curvature."""
+    size = target.size
+    record, vectors = Record.empty(size), mixture.sample(LEARNING_ROUND, rng)
+    record.add(mixture, vectors, log_densities(target, vectors, threads=threads))
+    if not np.isfinite(record.log_density).any():
+        return mixture
+    weight, _ = record.tempered(min(EFFECTIVE_PER_NUMBER * size, LEARNING_ROUND / 2))
+    log_part = mixture.component_log_densities(vectors) + np.log(mixture.share)
+    part = np.exp(log_part - np.logaddexp.reduce(log_part, axis=1)[:, None]) * weight[:, None]
+    centres, scales = np.array(mixture.centre), mixture.scale.copy()
+    for k, mine in enumerate(part.T):
+        held = mine.sum() ** 2 / max(np.square(mine).sum(), 1e-300)
+        known = held / (held + size)  # as many draws as there are numbers count as much as the curvature
+        centre = mine @ vectors / max(mine.sum(), 1e-300)
+        away = vectors - centre
+        scales[k] = (1 - known) * scales[k] + known * (away.T @ (away * mine[:, None])) / max(mine.sum(), 1e-300)
+        centres[k] = (1 - known) * centres[k] + known * centre
+    return Mixture.of(np.asarray(mixture.share), centres, scales, np.asarray(mixture.freedom))
+
+
+def _drawn(
+    target: Target, mixture: Mixture, replicates: int, rng: np.random.Generator, threads: int, report: Report
+) -> Weighted:
+    """Weighted draws: until there are enough, or until it is plain that weights will not do."""
+    weighted = weighted_draws(target, mixture, replicates, ROUND, rng, threads)
+    while True:
+        worst = float(np.min(weighted_diagnostics(weighted)[1:]))
+        report(Progress("drawing", min(int(worst), EFFECTIVE_DRAWS), EFFECTIVE_DRAWS))
+        count = weighted.log_weight.shape[1]
+        if worst >= EFFECTIVE_DRAWS or count >= MOST_DRAWS or not _trusted(weighted):
+            return weighted
+        weighted = weighted.and_more(weighted_draws(target, mixture, replicates, count // 2, rng, threads))
+
+
+def _trusted(weighted: Weighted) -> bool:
+    flat = weighted.log_weight.ravel()
+    if not np.isfinite(flat).any():
+        return False
+    return effective(flat) >= LEAST_EFFICIENCY * flat.size and pareto_k(flat) <= LARGEST_PARETO_K
+
+
+def smoothed_weights(log_weight: Float[np.ndarray, "replicate draw"]) -> Float[np.ndarray, "replicate draw"]:
+    """Log-weights whose largest are those that a Pareto tail fitted to them would have (Vehtari et al.)."""
+    flat = log_weight.ravel()
+    possible = np.isfinite(flat)
+    if np.ptp(flat[possible]) < 1e-12:
+        return log_weight
+    smoothed = flat.copy()
+    smoothed[possible] = array_stats.psislw(-flat[possible])[0]
+    return smoothed.reshape(log_weight.shape)
+
+
+def _moved(
+    target: Target,
+    mixture: Mixture,
+    weighted: Weighted,
+    settings: dict[str, Any],
+    facts: dict[str, Any],
+    evaluations: int,
+    rng: np.random.Generator,
+    report: Report,
+) -> Samples:
+    """Chains from weighted draws, one from each replicate, in the metric of the largest component."""
+    best = np.argmax(weighted.log_weight + rng.gumbel(size=weighted.log_weight.shape), axis=1)  # drawn by weight
+    places = weighted.real[np.arange(len(best)), best]
+    scale = mixture.scale[int(np.argmax(mixture.share))]
+    found = move(target, places, scale, rng, warmup=WARMUP, draws=settings["moves"], report=report)
+    return Samples(
+        real=found.real,
+        sampler="laplace",
+        settings=settings,
+        statistics={"lp": found.log_density, "acceptance_rate": found.acceptance},
+        evaluations=evaluations + found.evaluations,
+        facts=facts | {"step_size": found.step, "moved": True},
+    )

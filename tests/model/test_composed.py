@@ -1,0 +1,107 @@
+"""Models from named mechanisms: the paper's own from its two; each changes what a model says."""
+
+import jax
+import numpy as np
+import pytest
+
+from foveate.errors import InputError
+from foveate.example import example_data
+from foveate.model import catalogue
+from foveate.model.choices import FixedChoice, SaliencyRatioChoice, SoftmaxChoice
+from foveate.model.composed import FEATURES_READ, MECHANISMS, PAPER, RECOMMENDED, composed
+from foveate.model.factors import Modulated
+from foveate.model.likelihood import log_likelihood, step_log_likelihoods
+from foveate.model.steps import Steps
+
+EVERY = {
+    **{f"paper + {it}": (PAPER | {it}) - ({"repulsion"} if it == "heavy_tail" else set()) for it in MECHANISMS},
+    **{f"recommended - {it}": RECOMMENDED - {it} for it in sorted(RECOMMENDED)},
+    **{f"recommended + {it}": RECOMMENDED | {it} for it in sorted(set(MECHANISMS) - RECOMMENDED)},
+}
+
+
+@pytest.fixture(scope="module")
+def steps() -> Steps:
+    data = example_data(seed=1).data.select(observers=["ann"])
+    return Steps.of(data.select(pictures=data.paths.pictures[:2]), memory=6)
+
+
+def test_the_paper_s_mechanisms_make_its_full_model(steps):
+    ours, full = composed(PAPER, name="full"), catalogue.full()
+    assert ours.priors == full.priors
+    assert list(ours.parameters) == list(full.parameters)
+    same = ours.with_parameters(full.parameters)
+    np.testing.assert_array_equal(step_log_likelihoods(same, steps), step_log_likelihoods(full, steps))
+
+
+def test_without_repulsion_and_ratio_it_is_fixed_choice_without_repulsion(steps):
+    ours, known = composed((), name="bare"), catalogue.fixed_choice(repulsion="none")
+    assert isinstance(ours.choice, FixedChoice)
+    same = ours.with_parameters(known.parameters)
+    np.testing.assert_array_equal(step_log_likelihoods(same, steps), step_log_likelihoods(known, steps))
+
+
+def test_the_recommended_model_is_in_the_catalogue():
+    model = catalogue.named_model("wayfarer")
+    assert model.policy_names == ["SalientLocal", "SalientGlobal", "Momentum", "Return"]
+    assert len(model.labels) == 38
+    factors = [policy.factors for policy in model.policies if isinstance(policy, Modulated)]
+    assert [[type(it).__name__ for it in each] for each in factors] == [["Cardinal", "Turning", "VisitedBefore"]] * 4
+    assert isinstance(model.choice, SoftmaxChoice)
+    assert model.choice.features == FEATURES_READ
+    assert model.memory == 6
+
+
+def test_durations_can_be_left_out():
+    without = catalogue.named_model("wayfarer", durations=False)
+    assert catalogue.named_model("wayfarer").reads_durations
+    assert not without.reads_durations
+    assert without.choice.features == ("amplitude", "saliency", "number")
+
+
+@pytest.mark.parametrize("mechanisms", EVERY.values(), ids=EVERY)
+def test_every_combination_has_a_finite_likelihood_and_draws_from_its_priors(mechanisms, steps):
+    model = composed(mechanisms, name="any", durations=False)
+    assert np.isfinite(float(log_likelihood(model, steps)))
+    assert np.isfinite(float(model.log_prior()))
+    assert np.isfinite(np.asarray(model.draw_from_prior(jax.random.key(1)).to_real())).all()
+
+
+def test_each_mechanism_changes_what_a_model_says(steps):
+    said = {name: float(log_likelihood(composed(it, name=name, durations=False), steps)) for name, it in EVERY.items()}
+    said |= {"paper": said["paper + ratio"], "recommended": float(log_likelihood(
+        composed(RECOMMENDED, name="recommended", durations=False), steps))}  # fmt: skip
+    changed = {name: value for name, value in said.items() if name not in ("paper + ratio", "paper + repulsion")}
+    # Choices by features and a drift start from no effect: the parameters differ, not yet the map.
+    for base, same in (("recommended", "recommended - features"), ("recommended", "recommended + ratio"),
+                       ("paper", "paper + drift"), ("recommended", "recommended + drift")):  # fmt: skip
+        assert changed.pop(same) == pytest.approx(said[base], rel=1e-12)
+    assert len({round(value, 6) for value in changed.values()}) >= len(changed) - 1  # an exponent needs no repulsion
+
+
+def test_the_exponent_is_held_at_one_where_it_is_left_out():
+    model = composed(RECOMMENDED - {"exponent"}, name="held")
+    assert float(model.parameters["alpha"]) == 1.0
+    drawn = [float(model.draw_from_prior(jax.random.key(seed)).parameters["alpha"]) for seed in range(20)]
+    assert 0.001 < np.std(drawn) < 0.02
+
+
+def test_with_more_than_two_policies_a_softmax_by_the_ratio_stands_for_the_logistic_choice():
+    assert isinstance(composed(PAPER, name="two").choice, SaliencyRatioChoice)
+    choice = composed(PAPER | {"momentum"}, name="three").choice
+    assert isinstance(choice, SoftmaxChoice)
+    assert choice.features == ("ratio",)
+    assert choice.among == ("local", "global", "momentum")
+
+
+def test_what_is_no_mechanism_is_refused(unchecked_types):
+    with pytest.raises(InputError, match=r"no mechanism 'momentun'; do you mean 'momentum'\?"):
+        composed({"momentun"}, name="any")
+    with pytest.raises(InputError, match="a repulsion or a heavy tail"):
+        composed({"repulsion", "heavy_tail"}, name="any")
+    with pytest.raises(InputError, match="give a collection of names"):
+        composed("momentum", name="any")
+    with pytest.raises(InputError, match="'wayfarer' is not in the paper"):
+        catalogue.from_published("wayfarer")
+    with pytest.raises(InputError, match="model 'wayfarer' has no parameter sigma"):
+        catalogue.named_model("wayfarer", sigma=3.0)
