@@ -44,10 +44,9 @@ class Target(eqx.Module):
         steps = packed(Steps.of(data, memory=model.memory, short="skip"))
         if jax.default_backend() != "cpu":
             steps = steps.in_batches()
-        if any(map(is_modulated_sum, model.policies)):
-            steps = steps.in_single_precision()
-        elif not steps.batched:
-            steps = steps.tabulated()
+        if not steps.batched:
+            modulated = any(map(is_modulated_sum, model.policies))
+            steps = steps.in_single_precision() if modulated else steps.tabulated()
         check_model_and_steps(model, steps)
         if steps.count < len(model.labels):
             raise InputError(
@@ -100,8 +99,9 @@ def _group(function: Callable[[Target, Array], Array], target: Target, vectors: 
 
 
 def _side_by_side(steps: Steps) -> int:
-    """How many vectors fit: for each, four Gaussians' factors on rows and columns are held for every step."""
-    each = steps.real.size * sum(steps.grid.shape) * 4 * 8
+    """How many vectors fit: for each, four Gaussians' factors on rows and columns are held for every step, or some maps
+    of the steps of a row."""
+    each = 8 * max(4 * steps.real.size * sum(steps.grid.shape), 6 * steps.real.shape[1] * steps.grid.cells)
     return int(np.clip(MOST_BYTES // each // GROUP * GROUP, GROUP, SIDE_BY_SIDE))
 
 

@@ -29,9 +29,9 @@ WEAK_LEVEL: dict[str, Prior] = {"b": Normal(0.0, 0.25), "s0": Normal(3.0, 16.0)}
 # hundred steps, and what they do not tell is shrunk to no effect.
 COEFFICIENT = Normal(0.0, 0.25)
 
-# Beyond the paper. Spreads are a factor of e to either side of what is usual. The exponent is around 1, the map as it is;
-# momentum carries gaze on by half of the last saccade, more or less, or turns it back; policies may be chosen ten times
-# as often as each other; places that were visited may attract or repel by e, fading within some fixations.
+# Beyond the paper. Spreads are a factor of e to either side of what is usual. The exponent is around 1, the map as it
+# is; momentum carries gaze on by half of the last saccade, more or less, or turns it back; policies may be chosen ten
+# times as often as each other; places that were visited may attract or repel by e, fading within some fixations.
 BEYOND: dict[str, Prior] = {
     "zeta": LogNormal(10.0, 1.0),
     "eta": LogNormal(2.0, 1.0),
