@@ -144,8 +144,9 @@ def judge_rows(
             theirs = None if row.base is None else _within(bits[row.base], which)
             about = {"row": name, "title": row.title, "group": row.group, "base": row.base, "folds": folds}
             lines.append(about | _estimated(mine, theirs) | {"numbers": len(row.model.labels)} | spent)
-            means = mine.groupby("observer", sort=False)["value"].mean()
-            observers += [{"row": name, "folds": folds, "observer": who, "bits": value} for who, value in means.items()]
+            means = mine.groupby("observer", sort=False)[["value"]].mean().reset_index()
+            about = {"row": name, "folds": folds}
+            observers += [about | {"observer": it["observer"], "bits": it["value"]} for it in means.to_dict("records")]
     steps = len(next(iter(bits.values())))
     return Ablation(pd.DataFrame(lines), pd.DataFrame(observers), of_fits, steps)
 
@@ -158,7 +159,7 @@ def _fold_sets(chosen: Sequence[int]) -> dict[str, tuple[int, ...]]:
 
 
 def _within(bits: pd.DataFrame, folds: Sequence[int]) -> pd.DataFrame:
-    return bits[bits["fold"].isin(folds)].drop(columns="fold").reset_index(drop=True)
+    return bits.loc[bits["fold"].isin(folds).to_numpy()].drop(columns="fold").reset_index(drop=True)
 
 
 def _estimated(mine: pd.DataFrame, theirs: pd.DataFrame | None) -> dict[str, Any]:
@@ -180,12 +181,12 @@ def _interval(name: str, estimate: Estimate) -> dict[str, float]:
 
 def _spent(fits: pd.DataFrame, name: str) -> dict[str, Any]:
     """What the fits of a row took, and how far their weights can be trusted."""
-    mine = fits[fits["model"] == name] if len(fits) else fits
+    mine = fits.loc[(fits["model"] == name).to_numpy()] if len(fits) else fits
     if not len(mine):
         return dict.fromkeys(("fits", "seconds", "share_pareto_k_above", "median_max_rhat"), np.nan)
     return {
         "fits": len(mine),
-        "seconds": float(mine["seconds"].median()),
-        "share_pareto_k_above": float((mine["pareto_k"] > LARGEST_PARETO_K).mean()),
-        "median_max_rhat": float(mine["max_rhat"].median()),
+        "seconds": float(np.median(mine["seconds"].to_numpy())),
+        "share_pareto_k_above": float(np.mean(mine["pareto_k"].to_numpy() > LARGEST_PARETO_K)),
+        "median_max_rhat": float(np.median(mine["max_rhat"].to_numpy())),
     }

@@ -60,7 +60,7 @@ def _draw(found: Mapping[str, Ablation], folder: Path) -> list[str]:
         (kind, group): float(table.loc[(table["row"] == group) & (table["folds"] == "all"), "bits"].iloc[0])
         for kind, table in tables.items()
         for group in GROUPS
-        if (table["row"] == group).any()
+        if group in set(table["row"])
     }
     shown = {group: title for group, title in GROUPS.items() if all((kind, group) in bases for kind in tables)}
     if not any(len(table[table["difference"].notna()]) for table in tables.values()):
@@ -97,7 +97,7 @@ def _table(table: pd.DataFrame, rows: Mapping[str, Row]) -> tuple[list[str], lis
     head += ["observers ahead", "s per fit", "k-hat above 0.7"]
     lines = []
     for name in dict.fromkeys(table["row"]):
-        mine = {line["folds"]: line for line in table[table["row"] == name].to_dict("records")}
+        mine = {line["folds"]: line for line in table.loc[(table["row"] == name).to_numpy()].to_dict("records")}
         every, base = mine["all"], rows[str(name)].base
         line = [every["title"], base or "", str(every["numbers"]), f"{every['bits']:.3f}"]
         for it in folds:

@@ -22,7 +22,7 @@ def differences(table: pd.DataFrame, ax: Axes) -> Axes:
 
     `table` has a line for every row and set of folds: row, title, folds, difference and its interval.
     """
-    table = table[table["difference"].notna()]
+    table = table.loc[table["difference"].notna().to_numpy()]
     rows = list(dict.fromkeys(table["row"]))
     titles = dict(zip(table["row"], table["title"], strict=True))
     ax.axvline(0, color=FAINT, linewidth=0.8, zorder=1)
@@ -62,7 +62,7 @@ def ablation(
                            height_ratios=heights or [1])  # fmt: skip
     for row, group in zip(axes, kept, strict=False):
         for ax, (name, table) in zip(row, tables.items(), strict=True):
-            differences(table[table["group"] == group], ax)
+            differences(table.loc[(table["group"] == group).to_numpy()], ax)
             ax.yaxis.set_tick_params(labelleft=ax is row[0])
             ax.set_title(f"{groups[group]}\n{name} maps; base {bases[name, group]:.3f} bits")
     for ax in axes[-1]:
@@ -86,5 +86,5 @@ def _any(table: pd.DataFrame, group: str) -> bool:
 
 
 def _count(table: pd.DataFrame, group: str) -> int:
-    mine = table[(table["group"] == group) & table["difference"].notna()]
-    return int(mine["row"].nunique())
+    mine = (table["group"] == group).to_numpy() & table["difference"].notna().to_numpy()
+    return len(set(table["row"].to_numpy()[mine]))
