@@ -53,7 +53,7 @@ def ablate(
     asked |= {"cells": cells, "seed": run.seed}
 
     def work() -> dict[str, Any]:
-        from foveate.experiments.ablation import SAMPLER, chosen_rows
+        from foveate.experiments.ablation import SAMPLER, SAMPLER_SETTINGS, chosen_rows
 
         whole, each, dealt = _given(data, kinds, observers, cells, run.seed)
         seconds = whole.paths.duration_s
@@ -63,7 +63,9 @@ def ablate(
         from foveate.evaluate.crossval import CrossValidation
 
         validations = {
-            kind: CrossValidation.of(out / kind, models, own, dealt, sampler=SAMPLER, **settings)
+            kind: CrossValidation.of(
+                out / kind, models, own, dealt, sampler=SAMPLER, settings=SAMPLER_SETTINGS, **settings
+            )
             for kind, own in each.items()
         }
         return _run(Job(MADE_BY, out, asked, SUMMARY, (PAGE, *MAPS)), run, validations, chosen, draws)
