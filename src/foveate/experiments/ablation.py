@@ -147,7 +147,9 @@ def judge_rows(
             about = {"row": name, "title": row.title, "group": row.group, "base": row.base, "folds": folds}
             lines.append(about | _estimated(mine, theirs) | {"numbers": len(row.model.labels)} | spent)
             for who, own in mine.groupby("observer", sort=False):
-                observers.append({"row": name, "folds": folds, "observer": who, "bits": float(own["value"].mean())})
+                observers.append(
+                    {"row": name, "folds": folds, "observer": who, "bits": float(np.mean(own["value"].to_numpy()))}
+                )
     steps = len(next(iter(bits.values())))
     return Ablation(pd.DataFrame(lines), pd.DataFrame(observers), of_fits, steps)
 
