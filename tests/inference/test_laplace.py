@@ -17,6 +17,7 @@ from foveate.inference.curvature import as_covariance, find_tops, hessian
 from foveate.inference.diagnosis import diagnose
 from foveate.inference.importance import importance
 from foveate.inference.laplace import laplace, smoothed_weights
+from foveate.inference.mixture import Mixture
 from foveate.inference.moves import move
 from foveate.inference.samples import silent
 from foveate.inference.target import Target
@@ -119,12 +120,40 @@ def test_a_heavy_tailed_posterior_is_moved_and_its_chains_have_its_spread(known)
 def test_chains_keep_a_gaussian(known):
     rng = np.random.default_rng(1)
     places = rng.multivariate_normal(MIDDLE, COVARIANCE, 4)
-    metric = np.diag(np.diag(COVARIANCE))  # a wrong one: what is left invariant does not depend on it
-    found = move(known(), places, metric, rng, warmup=30, draws=1500, report=silent)
+    # A wrong metric, and jumps from elsewhere: what is left invariant does not depend on them.
+    metric = np.stack([np.diag(np.diag(COVARIANCE)), 2 * COVARIANCE])
+    mixture = Mixture.of(np.array([0.7, 0.3]), np.stack([MIDDLE, MIDDLE + 0.5 * _SCALES]), metric, 20.0)
+    found = move(known(), places, mixture, rng, warmup=30, draws=1500, report=silent)
+    assert found.jumped > 0.02
     for i in (0, 5, 11):
         assert surprise(found.real[..., i], MIDDLE[i]) > FALSE_ALARM
         assert surprise((found.real[..., i] - MIDDLE[i]) ** 2, COVARIANCE[i, i]) > FALSE_ALARM
     assert 0.6 < found.acceptance.mean() < 0.95
+
+
+def test_chains_change_modes_by_jumps(known, monkeypatch):
+    """Two narrow Gaussians of unequal mass, far apart: by trajectories alone no chain would leave its own."""
+    shift = np.where(np.arange(SIZE) == 0, 30 * _SCALES[0], 0.0)
+
+    def both(self, vector):
+        away = jnp.stack([vector - MIDDLE, vector - MIDDLE - shift])
+        terms = -0.5 * jnp.einsum("ki,ij,kj->k", away, np.linalg.inv(COVARIANCE), away)
+        return jax.nn.logsumexp(terms + jnp.log(jnp.array([0.8, 0.2])))
+
+    monkeypatch.setattr("foveate.inference.target.Target.log_density", both)
+    found = laplace(known(), jax.random.key(6), starts=np.stack([MIDDLE, MIDDLE + shift]), moves=0)
+    assert found.facts["tops"] == 2
+    rng, tops = np.random.default_rng(2), np.stack([MIDDLE, MIDDLE + shift])
+    mixture = Mixture.of(np.array([0.5, 0.5]), tops, np.stack([COVARIANCE] * 2), 20.0)
+    moved = move(known(), tops[[0, 1, 0, 1]], mixture, rng, warmup=10, draws=600, report=silent)
+    second = (moved.real[..., 0] > MIDDLE[0] + shift[0] / 2).astype(float)
+    assert surprise(second, 0.2) > FALSE_ALARM
+
+
+def test_chains_run_until_they_agree(known):
+    found = laplace(known(freedom=3.0), jax.random.key(3), starts=start())
+    assert found.facts["moved"]
+    assert diagnose([str(it) for it in range(SIZE)], found).converged
 
 
 def test_the_evidence_of_a_small_model_is_that_of_the_integral():

@@ -34,7 +34,7 @@ from foveate.threads import cores
 Sampler = Literal["auto", "importance", "nuts", "gibbs", "smc", "laplace"]
 SAMPLERS: tuple[str, ...] = ("auto", "importance", "nuts", "gibbs", "smc", "laplace")
 
-# With more numbers than this a mixture cannot be learnt from draws any more, and NUTS does better.
+# With more numbers than this a mixture cannot be learnt from draws any more, but from the curvature at tops.
 FEW_NUMBERS = 10
 
 
@@ -51,9 +51,9 @@ def fit(
 ) -> Posterior:
     """The posterior of a model's parameters given the scan paths of one observer.
 
-    `sampler` "auto" is importance sampling for up to ten numbers and NUTS beyond; `settings` go to the sampler (draws,
-    chains or replicates, warmup ...). The same key gives the same numbers to the last bit, on any number of `threads`
-    (None: one per core). Data of several observers: `fit_each`.
+    `sampler` "auto" is importance sampling for up to ten numbers and "laplace" beyond; `settings` go to the sampler
+    (draws, chains or replicates, warmup ...). The same key gives the same numbers to the last bit, on any number of
+    `threads` (None: one per core). Data of several observers: `fit_each`.
     """
     check_key(key)
     _check_model(model, sampler)
@@ -115,7 +115,7 @@ def chosen_sampler(model: Model, sampler: str) -> Sampler:
     if sampler == "gibbs":
         check_composition(model)
     if sampler == "auto":
-        return "importance" if len(model.labels) <= FEW_NUMBERS else "nuts"
+        return "importance" if len(model.labels) <= FEW_NUMBERS else "laplace"
     return cast(Sampler, sampler)
 
 

@@ -4,7 +4,8 @@ Climbs start at the model's present values, which should be near what observers 
 the curvature gives a Gaussian; a Student-t of its shape is a component of the proposal, with Laplace's mass as its
 share. A first round of weighted draws widens or moves it. Independent replicates are then drawn, with exact densities.
 Where their weights can be trusted (Pareto k-hat, effective draws) they are the result, with the evidence. Else, and
-with dozens of numbers that is the rule, Hamiltonian chains start from draws picked by weight, in the proposal's metric.
+with dozens of numbers that is the rule, Hamiltonian chains start from draws picked by weight, in the proposal's metric,
+with the proposal's own draws as jumps between modes; they run until they agree.
 
 It knows the modes that its climbs met, and no others: where several are to be expected, importance sampling or
 tempered SMC explore.
@@ -43,6 +44,8 @@ EFFECTIVE_DRAWS, MOST_DRAWS = 450, 1024  # every number shall have so many effec
 LEAST_EFFICIENCY = 0.1  # with fewer effective draws per draw, chains cost less
 
 WARMUP = 12  # moves that find the step
+# Chains run until every number has this many effective draws and they agree as well as this, but no longer than that.
+MOVED_EFFECTIVE, MOVED_RHAT, MOST_MOVES = 420, 1.009, 3000
 
 
 @double_precision
@@ -54,11 +57,12 @@ def laplace(
     starts: Float[np.ndarray, "start number"] | None = None,
     replicates: int = 4,
     draws: int = 1000,
-    moves: int = 40,
+    moves: int | None = None,
     threads: int = 1,
     report: Report = silent,
 ) -> Samples:
-    """Draws of the posterior: `draws` from each replicate, or `moves` from each chain where weights are not trusted.
+    """Draws of the posterior: `draws` from each replicate, or `moves` from each chain where weights are not trusted
+    (None: until the chains agree).
 
     `starts` (on the real line) are climbed from instead of the model's present values and places nearby. With
     `moves=0` weighted draws are the result, whatever their diagnosis.
@@ -86,7 +90,7 @@ def laplace(
         "weighted_log_evidence_nats": list(log_evidence(weighted.log_weight)),
     }
     settings = {"climbs": len(begun), "replicates": replicates, "draws": draws, "moves": moves}
-    if moves > 0 and not _trusted(weighted):
+    if moves != 0 and not _trusted(weighted):
         return _moved(target, mixture, weighted, settings, facts, evaluations, rng, report)
     smoothed = smoothed_weights(weighted.log_weight)
     rows = [resample(weight, draws, rng) for weight in smoothed]
@@ -104,11 +108,11 @@ def laplace(
     )
 
 
-def _check(target: Target, climbs: int, starts: Any, replicates: int, draws: int, moves: int) -> None:
+def _check(target: Target, climbs: int, starts: Any, replicates: int, draws: int, moves: int | None) -> None:
     for name, value, least in (("climbs", climbs, 1), ("replicates", replicates, 2), ("draws", draws, 4)):
         check_count(name, value, least)
-    check_count("moves", moves, 0)
-    if 0 < moves < 4:
+    check_count("moves", 0 if moves is None else moves, 0)
+    if moves is not None and 0 < moves < 4:
         raise InputError(f"moves = {moves}: give 4 or more, or 0 for weighted draws alone.")
     if starts is not None and (np.ndim(starts) != 2 or np.shape(starts)[1] != target.size or not len(starts)):
         raise InputError(f"starts has shape {np.shape(starts)}: give rows of {target.size} numbers, one or more.")
@@ -188,13 +192,23 @@ def _moved(
     """Chains from weighted draws, one from each replicate, in the metric of the largest component."""
     best = np.argmax(weighted.log_weight + rng.gumbel(size=weighted.log_weight.shape), axis=1)  # drawn by weight
     places = weighted.real[np.arange(len(best)), best]
-    scale = mixture.scale[int(np.argmax(mixture.share))]
-    found = move(target, places, scale, rng, warmup=WARMUP, draws=settings["moves"], report=report)
+    wanted = settings["moves"]
+    found = move(
+        target, places, mixture, rng, warmup=WARMUP, draws=MOST_MOVES if wanted is None else wanted, report=report,
+        enough=(lambda real: False) if wanted else _agree,
+    )  # fmt: skip
     return Samples(
         real=found.real,
         sampler="laplace",
         settings=settings,
         statistics={"lp": found.log_density, "acceptance_rate": found.acceptance},
         evaluations=evaluations + found.evaluations,
-        facts=facts | {"step_size": found.step, "moved": True},
+        facts=facts | {"step_size": found.step, "moved": True, "jumped": found.jumped},
     )
+
+
+def _agree(real: Float[np.ndarray, "chain draw number"]) -> bool:
+    """Whether chains have come to the same, and there are draws enough."""
+    rhat = array_stats.rhat(real, chain_axis=0, draw_axis=1)
+    counts = [array_stats.ess(real, method=it, chain_axis=0, draw_axis=1) for it in ("bulk", "tail")]
+    return bool(np.max(rhat) <= MOVED_RHAT and np.min(counts) >= MOVED_EFFECTIVE)

@@ -1,21 +1,26 @@
 """Hamiltonian moves in a known metric: chains that start inside the posterior and know its shape need few of them.
 
 Where all directions are measured in their own standard deviations, three or four leaps of half of one lead far enough
-for the next draw to have forgotten the last.
+for the next draw to have forgotten the last. Between them, places that a mixture over all known modes proposes are
+accepted or not (Metropolis and Hastings): rarely with dozens of numbers, but that is how chains change modes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from foveate.inference.climb import values_and_gradients
+from foveate.inference.mixture import Mixture
 from foveate.inference.samples import Progress, Report
 from foveate.inference.target import Target
 
 LEAPS = (2, 3, 4)  # of a trajectory, one of them at random: a fixed number may come back to where it started
 JITTER = 0.2  # of the step, for the same reason
 ACCEPTANCE, LEARNING = 0.8, 1.0  # wanted; how fast the step follows, less with every move
+JUMP_EVERY = 2  # trajectories: a proposal of the mixture
+BLOCK = 50  # moves between two looks at whether there are enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,27 +31,31 @@ class Moved:
     log_density: Float[np.ndarray, "chain draw"]
     acceptance: Float[np.ndarray, "chain draw"]
     step: float
-    evaluations: int  # of gradients
+    jumped: float  # share of the mixture's proposals that were accepted
+    evaluations: int
 
 
 def move(
     target: Target,
     starts: Float[np.ndarray, "chain number"],
-    covariance: Float[np.ndarray, "number number"],
+    mixture: Mixture,
     rng: np.random.Generator,
     *,
     warmup: int,
     draws: int,
     report: Report,
+    enough: Callable[[Float[np.ndarray, "chain draw number"]], bool] = lambda real: False,
 ) -> Moved:
-    """Chains from `starts` by Hamiltonian moves whose metric is the inverse of `covariance`.
+    """Chains from `starts` by Hamiltonian moves in the metric of the mixture's largest component.
 
-    The first `warmup` moves find the step, and are forgotten.
+    The first `warmup` moves find the step, and are forgotten. There are `draws` more, or fewer where those so far are
+    `enough`.
     """
-    factor = np.linalg.cholesky(covariance)
+    factor = np.asarray(mixture.factor)[int(np.argmax(mixture.share))]
     place = np.array(starts, dtype=np.float64)
     value, slope = values_and_gradients(target, place)
     log_step, evaluations, kept = np.log(1.2 * place.shape[1] ** -0.25), len(place), []
+    jumps = proposals = 0
     for turn in range(warmup + draws):
         step = np.exp(log_step) * rng.uniform(1 - JITTER, 1 + JITTER)
         leaps = int(rng.choice(LEAPS))
@@ -58,17 +67,45 @@ def move(
             there = there + step * speed @ factor.T
             there_value, there_slope = values_and_gradients(target, there)
             speed = speed + 0.5 * step * there_slope @ factor
+        acceptance = _chance(there_value - 0.5 * np.square(speed).sum(axis=1) - energy)
+        place, value, slope = _taken(rng, acceptance, (there, there_value, there_slope), (place, value, slope))
         evaluations += leaps * len(place)
-        gained = there_value - 0.5 * np.square(speed).sum(axis=1) - energy
-        gained = np.where(np.isfinite(gained), gained, -np.inf)
-        acceptance = np.exp(np.minimum(gained, 0.0))
-        taken = rng.random(len(place)) < acceptance
-        place, slope = (np.where(taken[:, None], *it) for it in ((there, place), (there_slope, slope)))
-        value = np.where(taken, there_value, value)
+        if turn % JUMP_EVERY == 0:
+            place, value, slope, jumped = _jump(target, mixture, rng, place, value, slope)
+            jumps, proposals, evaluations = jumps + jumped, proposals + len(place), evaluations + len(place)
         if turn < warmup:
             log_step += LEARNING * (acceptance.mean() - ACCEPTANCE) / np.sqrt(turn + 1)
         else:
             kept.append((place, value, acceptance))
         report(Progress("moving", turn + 1, warmup + draws, {"acceptance": float(acceptance.mean())}))
+        if kept and len(kept) % BLOCK == 0 and enough(np.stack([it[0] for it in kept], axis=1)):
+            break
     real, log_density, rates = (np.stack(part, axis=1) for part in zip(*kept, strict=True))
-    return Moved(real, log_density, rates, float(np.exp(log_step)), evaluations)
+    return Moved(real, log_density, rates, float(np.exp(log_step)), jumps / proposals, evaluations)
+
+
+def _chance(gained: Float[np.ndarray, " chain"]) -> Float[np.ndarray, " chain"]:
+    """The probability of accepting a change of the log-density by so much."""
+    return np.exp(np.minimum(np.where(np.isnan(gained), -np.inf, gained), 0.0))
+
+
+def _taken(rng: np.random.Generator, chance: np.ndarray, new: tuple, old: tuple) -> tuple:
+    """For each chain the new place, value and slope with this probability, else the old ones."""
+    taken = rng.random(len(chance)) < chance
+    return tuple(np.where(taken.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(new, old, strict=True))
+
+
+def _jump(
+    target: Target,
+    mixture: Mixture,
+    rng: np.random.Generator,
+    place: np.ndarray,
+    value: np.ndarray,
+    slope: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """One proposal of the mixture to each chain; and how many were accepted."""
+    proposed = rng.permutation(mixture.sample(len(place), rng))  # they come sorted by component
+    found, found_slope = values_and_gradients(target, proposed)
+    chance = _chance(found - mixture.log_density(proposed) - value + mixture.log_density(place))
+    moved = _taken(rng, chance, (proposed, found, found_slope), (place, value, slope))
+    return *moved, int((moved[0] != place).any(axis=1).sum())
