@@ -75,17 +75,24 @@ class Diagnosis:
         return asdict(self) | {"converged": self.converged, "verdict": self.verdict}
 
 
+def chain_diagnostics(
+    draws: Float[np.ndarray, "chain draw number"],
+) -> tuple[Float[np.ndarray, " number"], Float[np.ndarray, " number"], Float[np.ndarray, " number"]]:
+    """R-hat and effective draws, in bulk and in the tails, of every number of chains."""
+    with np.errstate(all="ignore"):  # chains that never moved divide zero by zero: `_clean` sees to them
+        rhat = _clean(array_stats.rhat(draws, chain_axis=0, draw_axis=1), np.inf)
+        bulk = _clean(array_stats.ess(draws, chain_axis=0, draw_axis=1, method="bulk"), 0.0)
+        tails = (TAIL, 1 - TAIL)
+        tail = _clean(array_stats.ess(draws, chain_axis=0, draw_axis=1, method="tail", prob=tails), 0.0)
+    return rhat, bulk, tail
+
+
 def diagnose(labels: list[str], samples: Samples) -> Diagnosis:
     """The diagnosis of these draws."""
     if samples.weighted is not None:
         rhat, bulk, tail = weighted_diagnostics(samples.weighted)
     else:
-        draws = samples.real
-        with np.errstate(all="ignore"):  # chains that never moved divide zero by zero: `_clean` sees to them
-            rhat = _clean(array_stats.rhat(draws, chain_axis=0, draw_axis=1), np.inf)
-            bulk = _clean(array_stats.ess(draws, chain_axis=0, draw_axis=1, method="bulk"), 0.0)
-            tails = (TAIL, 1 - TAIL)
-            tail = _clean(array_stats.ess(draws, chain_axis=0, draw_axis=1, method="tail", prob=tails), 0.0)
+        rhat, bulk, tail = chain_diagnostics(samples.real)
     statistics, k = samples.statistics, samples.facts.get("pareto_k") if samples.weighted is not None else None
     diverging = int(np.sum(statistics["diverging"])) if "diverging" in statistics else 0
     acceptance = float(np.mean(statistics["acceptance_rate"])) if "acceptance_rate" in statistics else None

@@ -20,7 +20,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from foveate.errors import InputError
 from foveate.inference.curvature import Top, find_tops, near_starts, prior_spread
-from foveate.inference.diagnosis import LARGEST_PARETO_K, weighted_diagnostics
+from foveate.inference.diagnosis import LARGEST_PARETO_K, chain_diagnostics, weighted_diagnostics
 from foveate.inference.draws import check_count, generator
 from foveate.inference.importance import log_evidence, pareto_k, resample, weighted_draws
 from foveate.inference.mixture import Mixture
@@ -209,6 +209,5 @@ def _moved(
 
 def _agree(real: Float[np.ndarray, "chain draw number"]) -> bool:
     """Whether chains have come to the same, and there are draws enough."""
-    rhat = array_stats.rhat(real, chain_axis=0, draw_axis=1)
-    counts = [array_stats.ess(real, method=it, chain_axis=0, draw_axis=1) for it in ("bulk", "tail")]
-    return bool(np.max(rhat) <= MOVED_RHAT and np.min(counts) >= MOVED_EFFECTIVE)
+    rhat, *counts = chain_diagnostics(real)
+    return bool(rhat.max() <= MOVED_RHAT and np.min(counts) >= MOVED_EFFECTIVE)
