@@ -1,7 +1,7 @@
 """Exact draws of a population together with all of its observers.
 
-Chains run side by side. What they move in is made from the observers' parabolas (`quadratic.py`): with E_i, S and R_i as
-there, u_i = R_i' S^-1 (theta_i - E_i(m, tau)) is close to standard normal and nearly independent of (m, tau), however
+Chains run side by side. What they move in is made from the observers' parabolas (`quadratic.py`): with E_i, S and R_i
+as there, u_i = R_i' S^-1 (theta_i - E_i(m, tau)) is close to standard normal and nearly independent of (m, tau), however
 much or little the data say; where they say nothing it is the non-centred form, where they say all the centred one.
 Parabolas are fixed, and the density is the true one: they make chains fast, never wrong. An iteration has three parts,
 each of which leaves the posterior as it is:
@@ -51,7 +51,7 @@ class State(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What trajectories were like: mean acceptance of observers (chain, observer) and population (chain), divergences."""
+    """What trajectories were like: the probabilities of acceptance, and which ones diverged."""
 
     observers: Float[np.ndarray, "chain observer"]
     population: Float[np.ndarray, " chain"]
@@ -120,7 +120,7 @@ class Sampler:
         self, state: State, tuning: Tuning, rng: np.random.Generator
     ) -> tuple[State, np.ndarray, np.ndarray]:
         """Trajectories of every observer given (m, tau)."""
-        centre, lift = self._coordinates(state.mean, state.log_spread)
+        _, lift = self._coordinates(state.mean, state.log_spread)
         lift = lift * tuning.scale[:, None, :]
         precision = np.exp(-2 * state.log_spread)[:, None]
         step = np.exp(tuning.observers.log_step) * rng.uniform(1 - JITTER, 1 + JITTER, state.value.shape)

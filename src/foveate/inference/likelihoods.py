@@ -64,6 +64,7 @@ class TargetLikelihoods:
         threads: int | None = None,
         function: Callable[[Target, Array], Array] = Target.log_likelihood,
     ):
+        """On so many threads (None: one per core)."""
         self.targets, self.threads, self.function = list(targets), threads or cores(), function
         if not self.targets:
             raise InputError("no observers: a population needs some.")

@@ -53,8 +53,8 @@ class PopulationPosterior:
         wrong = sum(not posterior.converged for posterior in self.posteriors.values())
         others = f", {wrong} of them NOT CONVERGED" if wrong else ""
         return (
-            f"PopulationPosterior({self.model.name!r}, {len(self.posteriors)} observers{others}, {self.mean.shape[0]} x "
-            f"{self.mean.shape[1]} draws; population {self.diagnosis.verdict})"
+            f"PopulationPosterior({self.model.name!r}, {len(self.posteriors)} observers{others}, "
+            f"{self.mean.shape[0]} x {self.mean.shape[1]} draws; population {self.diagnosis.verdict})"
         )
 
     @property
