@@ -1,10 +1,10 @@
 """Exact draws of a population together with all of its observers.
 
 Chains run side by side. What they move in is made from the observers' parabolas (`quadratic.py`): with E_i, S and R_i
-as there, u_i = R_i' S^-1 (theta_i - E_i(m, tau)) is close to standard normal and nearly independent of (m, tau), however
-much or little the data say; where they say nothing it is the non-centred form, where they say all the centred one.
-Parabolas are fixed, and the density is the true one: they make chains fast, never wrong. An iteration has three parts,
-each of which leaves the posterior as it is:
+as there, u_i = R_i' S^-1 (theta_i - E_i(m, tau)) is close to standard normal and nearly independent of (m, tau),
+however much or little the data say; where they say nothing it is the non-centred form, where they say all the centred
+one. Parabolas are fixed, and the density is the true one: they make chains fast, never wrong. An iteration has three
+parts, each of which leaves the posterior as it is:
 
 1. Observers: a Hamiltonian trajectory of every u_i given (m, tau), each accepted or not by itself.
 2. Population: a trajectory of (m, log tau) given all u, which moves every theta along.

@@ -9,7 +9,7 @@ Climbs find the mode of each observer's likelihood times N(m, tau^2); parabolas 
 as a function of (m, tau) in closed form, whose top is the next (m, tau).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -38,9 +38,13 @@ TYPICAL_SPREAD = 1 / 3  # of the population, in prior standard deviations
 # way: wide enough that kinks of the likelihood even out.
 REACH = 0.5
 
-MOST_ITERATIONS = 300  # of a climb
+FIRST_ITERATIONS, MOST_ITERATIONS = 150, 60  # of climbs from anywhere, and from near a top
+MOST_TOPS, FURTHEST_NATS = 3, 10.0  # of an observer that are climbed again, and how far below the best they may lie
+APART = 1.0  # conditional standard deviations between different tops, in some coordinate
 SETTLED = 0.1  # the population stands still if no number of it moves by more than this, in its standard deviations
 POINTS, SIDE = 8001, 40.0  # of sums over a prior's real line, and how far they reach in standard deviations
+
+Tops = list[tuple[np.ndarray, float]]  # places, and how far below the first in nats
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,57 +141,74 @@ def learnt(
     report: Report = silent,
 ) -> Population:
     """`learn_population` for any likelihoods and starts."""
-    observers, total = range(likelihoods.observers), likelihoods.observers * (rounds + 2)
+    observers, total = range(likelihoods.observers), likelihoods.observers * (rounds + 1)
     mean, spread = np.array(hyper.centre), np.array(hyper.width)
-    done, spent = 0, 0
+    done = spent = 0
 
-    def told(stage: str) -> None:
-        nonlocal done
-        done += 1
-        report(Progress(stage, min(done, total), total))
-
-    def climbed(observer: int, from_there: np.ndarray) -> tuple[list[np.ndarray], list[float], int]:
+    def climbed(observer: int, from_there: np.ndarray, lift: np.ndarray, most: int) -> Tops:
+        nonlocal done, spent
         against = partial(_downhill, likelihoods, observer, mean, spread)
-        ends = [climb_against(against, start, MOST_ITERATIONS) for start in from_there]
-        told("climbing")
-        ends.sort(key=lambda end: -end[1])
-        kept: list[tuple[np.ndarray, float]] = []
-        for place, value, _ in ends:
-            apart = [np.abs((place - other) / spread).max() > SETTLED for other, _ in kept]
-            if np.isfinite(value) and all(apart):
-                kept.append((place, value))
-        return [place for place, _ in kept], [value for _, value in kept], sum(count for *_, count in ends)
+        ends = [_climb(against, start, lift, most) for start in from_there]
+        done, spent = done + 1, spent + sum(count for *_, count in ends)
+        report(Progress("climbing", min(done, total), total))
+        return _different(ends, lift)
 
-    def everybody(from_there: list[np.ndarray]) -> list[tuple[list[np.ndarray], list[float], int]]:
-        found = in_threads(lambda at: climbed(at, from_there[at]), observers, likelihoods.threads)
-        lost = [at for at, (tops, _, _) in enumerate(found) if not tops]
+    def everybody(from_there: list[np.ndarray], lifts: np.ndarray, most: int) -> list[Tops]:
+        items = zip(observers, from_there, lifts, strict=True)
+        found = in_threads(lambda item: climbed(*item, most), items, likelihoods.threads)
+        lost = [at for at, tops in enumerate(found) if not tops]
         if lost:
             raise InputError(f"observer number {lost[0] + 1}: no start has a finite likelihood; give more starts.")
         return found
 
-    found = everybody(starts)
-    spent += sum(it[2] for it in found)
+    lifts = np.broadcast_to(np.diag(spread), (len(observers), len(spread), len(spread)))
+    found = everybody(starts, lifts, FIRST_ITERATIONS)
     reach = np.broadcast_to(REACH * TYPICAL_SPREAD * spread, (len(observers), len(spread)))
     for turn in range(rounds + 1):
-        modes = np.stack([tops[0] for tops, _, _ in found])
+        modes = np.stack([tops[0][0] for tops in found])
         places = list(zip(observers, modes, reach, strict=True))
         at_modes = in_threads(lambda item: _parabola(likelihoods, *item), places, likelihoods.threads)
         spent += len(observers) * (2 * len(mean) + 1)
         slopes, curvature = (np.stack([it[place] for it in at_modes]) for place in (0, 1))
-        quadratics = Quadratics.at(modes, slopes, curvature)
-        both, covariance = _top(quadratics, hyper, np.concatenate([mean, np.log(spread)]))
-        moved = np.abs(both - np.concatenate([mean, np.log(spread)])) / np.sqrt(np.diag(covariance))
+        before = np.concatenate([mean, np.log(spread)])
+        both, covariance = _top(Quadratics.at(modes, slopes, curvature), hyper, before)
         mean, spread = both[: len(mean)], np.exp(both[len(mean) :])
-        inverse = np.linalg.inv(np.eye(len(spread)) + spread[:, None] * curvature * spread)
-        reach = REACH * spread * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+        factor = np.linalg.cholesky(np.eye(len(spread)) + spread[:, None] * curvature * spread)
+        lifts = spread[:, None] * np.swapaxes(np.linalg.inv(factor), -1, -2)
+        reach = REACH * np.sqrt(np.square(lifts).sum(axis=2))
+        moved = np.abs(both - before) / np.sqrt(np.diag(covariance))
         if turn == rounds or (turn > 0 and moved.max() < SETTLED):
             break
-        others = [np.stack([*tops, mean]) for tops, _, _ in found]
-        found = everybody(others)
-        spent += sum(it[2] for it in found)
-    below = tuple(values[0] - np.array(values) for _, values, _ in found)
-    tops = tuple(np.stack(places) for places, _, _ in found)
-    return Population(mean, spread, modes, curvature, slopes, covariance, tops, below, spent)
+        near = [[place for place, below in tops[:MOST_TOPS] if below < FURTHEST_NATS] for tops in found]
+        found = everybody([np.stack([*tops, mean]) for tops in near], lifts, MOST_ITERATIONS)
+    below = tuple(np.array([it[1] for it in tops]) for tops in found)
+    return Population(
+        mean, spread, modes, curvature, slopes, covariance, tuple(np.stack([it[0] for it in tops]) for tops in found),
+        below, spent,
+    )  # fmt: skip
+
+
+def _climb(
+    downhill: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, lift: np.ndarray, most: int
+) -> tuple[np.ndarray, float, int]:
+    """`climb_against` in coordinates u, theta = start + lift u, in which tops are about round."""
+
+    def lifted(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = downhill(start + lift @ u)
+        return value, slope @ lift
+
+    u, value, count = climb_against(lifted, np.zeros(len(start)), most)
+    return start + lift @ u, value, count
+
+
+def _different(ends: list[tuple[np.ndarray, float, int]], lift: np.ndarray) -> Tops:
+    """Tops that are not nearly the same one: the highest first, each with how far it lies below that."""
+    kept: list[tuple[np.ndarray, float]] = []
+    for place, value, _ in sorted(ends, key=lambda end: -end[1]):
+        apart = [np.abs(np.linalg.solve(lift, place - other)).max() > APART for other, _ in kept]
+        if np.isfinite(value) and all(apart):
+            kept.append((place, value))
+    return [(place, kept[0][1] - value) for place, value in kept]
 
 
 def _downhill(
@@ -226,7 +247,7 @@ def _top(quadratics: Quadratics, hyper: Hyperprior, start: np.ndarray) -> tuple[
         return -float(value), -np.asarray(slope) * scale
 
     usual = np.concatenate([start[: len(hyper.width)], hyper.log_spread])
-    ends = [climb_against(downhill, (place - origin) / scale, MOST_ITERATIONS) for place in (start, usual)]
+    ends = [climb_against(downhill, (place - origin) / scale, FIRST_ITERATIONS) for place in (start, usual)]
     both = origin + max(ends, key=lambda end: end[1])[0] * scale
     bent = -np.asarray(marginal_hessian(quadratics, hyper, jnp.asarray(both))) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh(0.5 * (bent + bent.T))
