@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
+from scipy.optimize import minimize
 
 from foveate.errors import InputError
 from foveate.inference.climb import climb_against
@@ -40,6 +41,7 @@ REACH = 0.5
 
 FIRST_ITERATIONS, MOST_ITERATIONS = 150, 60  # of climbs from anywhere, and from near a top
 MOST_TOPS, FURTHEST_NATS = 3, 10.0  # of an observer that are climbed again, and how far below the best they may lie
+FURTHEST = 5.0  # from what is believed beforehand to where the population is looked for, in standard deviations of that
 APART = 1.0  # conditional standard deviations between different tops, in some coordinate
 SETTLED = 0.1  # the population stands still if no number of it moves by more than this, in its standard deviations
 POINTS, SIDE = 8001, 40.0  # of sums over a prior's real line, and how far they reach in standard deviations
@@ -247,8 +249,9 @@ def _top(quadratics: Quadratics, hyper: Hyperprior, start: np.ndarray) -> tuple[
         return -float(value), -np.asarray(slope) * scale
 
     usual = np.concatenate([start[: len(hyper.width)], hyper.log_spread])
-    ends = [climb_against(downhill, (place - origin) / scale, FIRST_ITERATIONS) for place in (start, usual)]
-    both = origin + max(ends, key=lambda end: end[1])[0] * scale
+    ends = [minimize(downhill, np.clip((place - origin) / scale, -FURTHEST, FURTHEST), jac=True, method="L-BFGS-B",
+                     bounds=[(-FURTHEST, FURTHEST)] * len(origin)) for place in (start, usual)]  # fmt: skip
+    both = origin + min(ends, key=lambda end: end.fun).x * scale
     bent = -np.asarray(marginal_hessian(quadratics, hyper, jnp.asarray(both))) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh(0.5 * (bent + bent.T))
     covariance = (vectors / np.maximum(values, 1.0)) @ vectors.T * np.outer(scale, scale)  # the hyperprior's at most
