@@ -165,12 +165,16 @@ class FitStore:
                     file.unlink(missing_ok=True)
             yield
 
+    def begin(self) -> None:
+        """Write `run.json` if it is not there yet."""
+        if not (self.folder / RUN).exists():
+            write_whole(self.folder / RUN, self._write_run)
+
     def save(self, posterior: Posterior) -> Path:
         """Write a fit into its file, after `run.json` if that is not there yet."""
         file = self.file_of(posterior.observer)
         try:
-            if not (self.folder / RUN).exists():
-                write_whole(self.folder / RUN, self._write_run)
+            self.begin()
             return replace(posterior, provenance={**posterior.provenance, "run": self.run.stamp}).save(file)
         except OSError as error:
             raise InputError(
