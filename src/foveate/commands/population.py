@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 HELP = (
     "Fit a model to all observers together: their parameters come from a population, which is learnt, so that an "
-    "observer with few data takes more from the others. Makes a folder with a file per observer, as `foveate fit` does, "
-    "and population.nc. Interrupt it as you like: the same command goes on where it stopped, with the same numbers."
+    "observer with few data takes more from the others. Makes a folder with a file per observer, as `foveate fit` "
+    "does, and population.nc. Interrupt it as you like: the same command goes on where it stopped, with the same "
+    "numbers."
 )
 SHORT_HELP = "Fit a population and its observers together; resumes where it stopped."
 EXAMPLE = "Example: foveate population --data example --model local_saliency --out population"

@@ -110,11 +110,12 @@ class Sampler:
     @double_precision
     def iteration(self, state: State, tuning: Tuning, rng: np.random.Generator) -> tuple[State, Moved]:
         """All three parts, once."""
-        state, observers, lost = self._observers(state, tuning, rng)
-        if self.fixed:
-            return state, Moved(observers, np.ones(len(observers)), lost, np.zeros(len(observers), dtype=bool))
-        state, population, diverged = self._population(state, tuning, rng)
-        return self._centred(state, rng), Moved(observers, population, lost, diverged)
+        with np.errstate(over="ignore", invalid="ignore"):  # of trajectories that diverge: they are not accepted
+            state, observers, lost = self._observers(state, tuning, rng)
+            if self.fixed:
+                return state, Moved(observers, np.ones(len(observers)), lost, np.zeros(len(observers), dtype=bool))
+            state, population, diverged = self._population(state, tuning, rng)
+            return self._centred(state, rng), Moved(observers, population, lost, diverged)
 
     def _observers(
         self, state: State, tuning: Tuning, rng: np.random.Generator

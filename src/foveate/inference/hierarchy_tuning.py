@@ -18,23 +18,25 @@ LONGEST = QUARTER / 2  # step: a quarter turn in two leaps
 ROUNDING = 0.25  # leaps: a trajectory may be this much short of a quarter turn
 PRIOR_DRAWS = 10  # by which standard deviations of coordinates are drawn towards one
 
+Each = np.ndarray | np.floating  # a number of each observer, or the population's
+
 
 class Averaging(NamedTuple):
     """Nesterov's dual averaging of log step sizes, as in Stan."""
 
-    log_step: Float[np.ndarray, "..."]
-    average: Float[np.ndarray, "..."]
-    error: Float[np.ndarray, "..."]
-    centre: Float[np.ndarray, "..."]
+    log_step: Each
+    average: Each
+    error: Each
+    centre: Each
     count: int
 
     @classmethod
-    def begun(cls, step: Float[np.ndarray, "..."]) -> "Averaging":
+    def begun(cls, step: Each) -> "Averaging":
         """At these step sizes."""
         log_step = np.log(step)
         return cls(log_step, log_step, np.zeros_like(log_step), log_step + np.log(2.0), 0)
 
-    def next(self, acceptance: Float[np.ndarray, "..."]) -> "Averaging":
+    def next(self, acceptance: Each) -> "Averaging":
         """After a transition that was accepted with this probability; steps stay below the longest that is of use."""
         count = self.count + 1
         error = self.error + (TARGET_ACCEPTANCE - acceptance - self.error) / (count + 10)

@@ -6,7 +6,7 @@ its own, on as many threads as there are cores; on a GPU all observers and vecto
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -31,6 +31,7 @@ Values = Float[np.ndarray, "set observer"]
 Vectors = Float[np.ndarray, "set observer number"]
 
 
+@runtime_checkable
 class Likelihoods(Protocol):
     """Log-likelihood and gradient of every observer; where it is not finite, minus infinity and a gradient of zero."""
 
@@ -95,6 +96,52 @@ class TargetLikelihoods:
             found = in_threads(lambda at: self.one(at[1], vectors[at]), places, self.threads)
             pairs = [found[first : first + self.observers] for first in range(0, len(found), self.observers)]
         return np.array([[v for v, _ in row] for row in pairs]), np.array([[s for _, s in row] for row in pairs])
+
+
+class AgainstGaussian:
+    """Posterior densities less that of a Gaussian prior: times that Gaussian they are the posteriors themselves.
+
+    So that a sampler for a population that is fixed at this Gaussian draws from posteriors with any prior.
+    """
+
+    def __init__(
+        self, densities: Likelihoods, centre: Float[np.ndarray, " number"], width: Float[np.ndarray, " number"]
+    ):
+        """From densities such as those of `TargetLikelihoods` with `Target.log_density`."""
+        self.densities, self.centre, self.width = densities, centre, width
+        self.observers, self.numbers, self.threads = densities.observers, densities.numbers, densities.threads
+
+    def one(self, observer: int, vector: Float[np.ndarray, " number"]) -> tuple[float, Float[np.ndarray, " number"]]:
+        """Of one observer."""
+        value, slope = self.densities.one(observer, vector)
+        away = (vector - self.centre) / self.width
+        return value + 0.5 * float(away @ away), slope + away / self.width
+
+    def __call__(self, vectors: Vectors) -> tuple[Values, Vectors]:
+        """Of all observers."""
+        values, slopes = self.densities(vectors)
+        away = (vectors - self.centre) / self.width
+        return values + 0.5 * np.square(away).sum(axis=-1), slopes + away / self.width
+
+
+class Pooled:
+    """All observers taken for one: the sum of their log-likelihoods at the same vector."""
+
+    observers = 1
+
+    def __init__(self, each: Likelihoods):
+        """From the likelihoods of the observers."""
+        self.each, self.numbers, self.threads = each, each.numbers, each.threads
+
+    def one(self, observer: int, vector: Float[np.ndarray, " number"]) -> tuple[float, Float[np.ndarray, " number"]]:
+        """Of the only observer."""
+        values, slopes = self(vector[None, None])
+        return float(values[0, 0]), slopes[0, 0]
+
+    def __call__(self, vectors: Float[np.ndarray, "set 1 number"]) -> tuple[Values, Vectors]:
+        """Of the only observer at as many vectors as there are sets."""
+        values, slopes = self.each(np.repeat(vectors, self.each.observers, axis=1))
+        return values.sum(axis=1, keepdims=True), slopes.sum(axis=1, keepdims=True)
 
 
 @eqx.filter_jit

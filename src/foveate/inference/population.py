@@ -124,11 +124,11 @@ def learn_population(
     likelihoods = TargetLikelihoods(targets.values(), threads)
     hyper = hyperprior_of(next(iter(targets.values())).model)
     keys = [observer_key(key, observer) for observer in targets]
-    first = [_starts(target, own, starts) for target, own in zip(targets.values(), keys, strict=True)]
+    first = [dispersed(target, own, starts) for target, own in zip(targets.values(), keys, strict=True)]
     return learnt(likelihoods, hyper, first, rounds=rounds, report=report)
 
 
-def _starts(target: Target, key: PRNGKeyArray, count: int) -> Float[np.ndarray, "start number"]:
+def dispersed(target: Target, key: PRNGKeyArray, count: int) -> Float[np.ndarray, "start number"]:
     """Half drawn from the prior, and half dispersed."""
     return np.concatenate([prior_draws(target, key, (count + 1) // 2), dispersed_starts(target, key, count)])[:count]
 
@@ -140,9 +140,10 @@ def learnt(
     starts: list[Float[np.ndarray, "start number"]],
     *,
     rounds: int,
+    fixed: bool = False,
     report: Report = silent,
 ) -> Population:
-    """`learn_population` for any likelihoods and starts."""
+    """`learn_population` for any likelihoods and starts; `fixed` leaves the population at the prior's moments."""
     observers, total = range(likelihoods.observers), likelihoods.observers * (rounds + 1)
     mean, spread = np.array(hyper.centre), np.array(hyper.width)
     done = spent = 0
@@ -173,7 +174,9 @@ def learnt(
         spent += len(observers) * (2 * len(mean) + 1)
         slopes, curvature = (np.stack([it[place] for it in at_modes]) for place in (0, 1))
         before = np.concatenate([mean, np.log(spread)])
-        both, covariance = _top(Quadratics.at(modes, slopes, curvature), hyper, before)
+        both, covariance = before, np.eye(len(before))
+        if not fixed:
+            both, covariance = _top(Quadratics.at(modes, slopes, curvature), hyper, before)
         mean, spread = both[: len(mean)], np.exp(both[len(mean) :])
         factor = np.linalg.cholesky(np.eye(len(spread)) + spread[:, None] * curvature * spread)
         lifts = spread[:, None] * np.swapaxes(np.linalg.inv(factor), -1, -2)
