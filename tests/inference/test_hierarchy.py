@@ -49,16 +49,12 @@ def test_draws_agree_with_sums_over_a_grid_however_wrong_the_parabolas_are(spoil
     assert disagreements(held, summed(likelihoods, HYPER)) == {}
 
 
-def test_draws_agree_with_sums_over_a_grid_for_gaussian_observers_of_all_kinds():
+def test_draws_of_gaussian_observers_of_all_kinds_agree_with_sums_and_are_nearly_independent():
     """From one who says nothing to one who says all."""
     precision = np.array([0.0, 0.01, 0.5, 4.0, 100.0, 1e4])[:, None, None]
     likelihoods = Gaussian(np.array([[0.0], [3.0], [1.5], [0.2], [1.1], [0.7]]), precision)
-    assert disagreements(drawn(likelihoods, 4), summed(likelihoods, HYPER)) == {}
-
-
-def test_nearly_every_draw_is_an_independent_one_where_observers_are_gaussian():
-    precision = np.array([0.0, 0.01, 0.5, 4.0, 100.0, 1e4])[:, None, None]
-    held = drawn(Gaussian(np.array([[0.0], [3.0], [1.5], [0.2], [1.1], [0.7]]), precision), 5)
+    held = drawn(likelihoods, 4)
+    assert disagreements(held, summed(likelihoods, HYPER)) == {}
     for name in ("mean", "log_spread"):
         effective = array_stats.ess(held.draws[name][..., 0], chain_axis=0, draw_axis=1, method="bulk")
         assert effective > 0.4 * held.draws[name][..., 0].size

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from foveate.data.dataset import Observed, each_observer, fingerprint_of
 from foveate.errors import InputError
@@ -46,16 +45,15 @@ class PopulationStore:
         unknown = [name for name in chosen if name not in SETTINGS]
         if unknown:
             raise InputError(f"a hierarchical fit has no setting {unknown[0]!r}; it has {', '.join(SETTINGS)}.")
-        sampler: Any = SAMPLER
         observers = tuple(each_observer(data))
-        run = Run(model, fingerprint_of(data), observers, seed, sampler, chosen, version("foveate"))
+        run = Run(model, fingerprint_of(data), observers, seed, SAMPLER, chosen, version("foveate"))
         return cls(FitStore.resume(folder, run))
 
     @classmethod
     def read(cls, folder: str | Path, parts: tuple[type, ...] = ()) -> "PopulationStore":
         """The fit in a folder; `parts` are the policies and choices of one's own that its model is made of."""
         fits = FitStore.read(folder, parts)
-        if str(fits.run.sampler) != SAMPLER:
+        if fits.run.sampler != SAMPLER:
             raise InputError(f"{folder} holds separate fits: give a folder that `foveate population` made.")
         return cls(fits)
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -27,7 +27,7 @@ from foveate.inference.samples import Progress, Report, Samples, silent
 from foveate.model.model import Model
 from foveate.precision import check_key, double_precision
 
-SAMPLER = "hierarchy"
+SAMPLER: Literal["hierarchy"] = "hierarchy"
 FEWEST_OBSERVERS = 3
 SETTINGS = {"chains": 4, "warmup": 120, "draws": 300}
 
