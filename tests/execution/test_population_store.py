@@ -1,5 +1,7 @@
 """Hierarchical fits in folders: what is written is read again, and a run that was stopped goes on."""
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from foveate import FitStore, InputError, PopulationStore
 from foveate.execution.population_store import CHAINS, POPULATION, START
 from foveate.inference.samples import Progress
 
-SETTINGS = {"chains": 2, "warmup": 20, "draws": 20}
+SETTINGS: dict[str, Any] = {"chains": 2, "warmup": 20, "draws": 20}
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def test_held_out_fixations_never_reach_a_fit(finished, data, tmp_path):
     again.run()
     for kind in KINDS:
         found = [made._read(made.file_of(kind, 1, 2), made._stamp(kind, 1, 2))[0] for made in (finished, again)]
-        np.testing.assert_array_equal(*found)
+        np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_finished_fits_are_not_done_again(finished, data, monkeypatch):

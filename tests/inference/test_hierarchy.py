@@ -1,6 +1,7 @@
 """Draws of a population and its observers together, against sums over grids."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,7 +77,7 @@ def test_a_run_that_went_on_from_a_file_gives_the_same_draws():
     likelihoods = Counts(np.array([0, 2, 5]))
     population = learnt(likelihoods, HYPER, [np.zeros((1, 1))] * 3, rounds=2)
     sampler = Sampler(likelihoods, HYPER, population)
-    settings = {"chains": 2, "warmup": 40, "draws": 30}
+    settings: dict[str, Any] = {"chains": 2, "warmup": 40, "draws": 30}
     whole = list(checkpoints(sampler, [1], **settings))
     for stopped in (whole[1], whole[-2]):  # in the warm-up, and among the draws
         again = Checkpoint.of({name: np.array(value) for name, value in stopped.arrays().items()})

@@ -55,8 +55,8 @@ def test_a_gaussian_population_is_found_where_its_marginal_has_no_slope():
     np.testing.assert_allclose(found.hessians, likelihoods.precision, rtol=1e-6, atol=1e-8)
 
     def objective(mean: np.ndarray, log_spread: np.ndarray) -> float:
-        total = stats.norm(hyper.centre, hyper.width).logpdf(mean).sum()
-        total += stats.norm(hyper.log_spread, 1.0).logpdf(log_spread).sum()
+        total = stats.norm.logpdf(mean, hyper.centre, hyper.width).sum()
+        total += stats.norm.logpdf(log_spread, hyper.log_spread, 1.0).sum()
         for y, precision in zip(likelihoods.y, likelihoods.precision, strict=True):
             covariance = np.linalg.inv(precision) + np.diag(np.exp(2 * log_spread))
             total += stats.multivariate_normal(mean, covariance).logpdf(y)

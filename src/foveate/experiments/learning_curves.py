@@ -38,6 +38,7 @@ from foveate.inference.population_files import read_arrays, write_arrays
 from foveate.inference.target import Target
 from foveate.model.model import Model
 from foveate.precision import double_precision
+from foveate.threads import one_thread_each
 
 KINDS = ("separate", "pooled", "hierarchical")
 NUMBERS = (3, 6, 12, 24)
@@ -177,6 +178,7 @@ class LearningCurves:
 
 
 @double_precision
+@one_thread_each()
 def sampled(
     kind: str,
     model: Model,

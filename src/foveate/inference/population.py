@@ -32,6 +32,7 @@ from foveate.inference.target import Target
 from foveate.model.model import Model
 from foveate.model.priors import LogNormal, Normal, Prior
 from foveate.precision import check_key, double_precision
+from foveate.threads import one_thread_each
 
 TYPICAL_SPREAD = 1 / 3  # of the population, in prior standard deviations
 
@@ -104,6 +105,7 @@ def _summed(prior: Prior) -> tuple[float, float]:
 
 
 @double_precision
+@one_thread_each()
 def learn_population(
     targets: Mapping[Any, Target],
     key: PRNGKeyArray,

@@ -26,6 +26,7 @@ from foveate.inference.posterior import Posterior, parameters_of
 from foveate.inference.samples import Progress, Report, Samples, silent
 from foveate.model.model import Model
 from foveate.precision import check_key, double_precision
+from foveate.threads import one_thread_each
 
 SAMPLER: Literal["hierarchy"] = "hierarchy"
 FEWEST_OBSERVERS = 3
@@ -106,6 +107,7 @@ def _natural(model: Model, real: Float[np.ndarray, "set number"]) -> Float[np.nd
 
 
 @double_precision
+@one_thread_each()
 def fit_population(
     model: Model,
     data: Observed,
