@@ -207,10 +207,11 @@ class FitStore:
             missing = [observer for observer in wanted if observer not in finished]
             if not missing:
                 return
-            if run.sampler == "hierarchy":
+            sampler = run.sampler
+            if sampler == "hierarchy":
                 raise InputError(f"{self.folder} holds a population: `foveate population` fits its observers together.")
             for posterior in fit_each(
-                run.model, data, run.key, observers=missing, sampler=run.sampler, workers=workers, report=report,
+                run.model, data, run.key, observers=missing, sampler=sampler, workers=workers, report=report,
                 **run.settings,
             ):  # fmt: skip
                 self.save(posterior)

@@ -203,5 +203,6 @@ def sampled(
         population = learnt(likelihoods, hyper, starts, rounds=3, fixed=True)
         sampler = Sampler(likelihoods, hyper, population, fixed=True)
     words = np.asarray(jax.random.key_data(for_chains)).ravel().tolist()
-    *_, held = checkpoints(sampler, words, **settings)
+    chains, warmup, draws = (settings[name] for name in ("chains", "warmup", "draws"))
+    *_, held = checkpoints(sampler, words, chains=chains, warmup=warmup, draws=draws)
     return held.draws["theta"]

@@ -230,7 +230,8 @@ def _conditionals(quadratics: Quadratics, mean: Array, log_spread: Array) -> tup
 
 @eqx.filter_jit
 def _placed(quadratics: Quadratics, both: Array, u: Array) -> Array:
-    return jax.vmap(lambda it, own: places(quadratics, *jnp.split(it, 2), own)[0])(both, u)
+    mean, log_spread = jnp.split(both, 2, axis=1)
+    return jax.vmap(lambda *own: places(quadratics, *own)[0])(mean, log_spread, u)
 
 
 @eqx.filter_jit

@@ -28,7 +28,7 @@ class Averaging(NamedTuple):
     average: Each
     error: Each
     centre: Each
-    count: int
+    times: int  # it was updated
 
     @classmethod
     def begun(cls, step: Each) -> "Averaging":
@@ -38,11 +38,11 @@ class Averaging(NamedTuple):
 
     def next(self, acceptance: Each) -> "Averaging":
         """After a transition that was accepted with this probability; steps stay below the longest that is of use."""
-        count = self.count + 1
-        error = self.error + (TARGET_ACCEPTANCE - acceptance - self.error) / (count + 10)
-        log_step = np.minimum(self.centre - np.sqrt(count) / 0.05 * error, np.log(LONGEST))
-        weight = count**-0.75
-        return Averaging(log_step, weight * log_step + (1 - weight) * self.average, error, self.centre, count)
+        times = self.times + 1
+        error = self.error + (TARGET_ACCEPTANCE - acceptance - self.error) / (times + 10)
+        log_step = np.minimum(self.centre - np.sqrt(times) / 0.05 * error, np.log(LONGEST))
+        weight = times**-0.75
+        return Averaging(log_step, weight * log_step + (1 - weight) * self.average, error, self.centre, times)
 
 
 @dataclass(frozen=True, eq=False)

@@ -169,7 +169,8 @@ def learnt(
     lifts = np.broadcast_to(np.diag(spread), (len(observers), len(spread), len(spread)))
     found = everybody(starts, lifts, FIRST_ITERATIONS)
     reach = np.broadcast_to(REACH * TYPICAL_SPREAD * spread, (len(observers), len(spread)))
-    for turn in range(rounds + 1):
+    turn = 0
+    while True:
         modes = np.stack([tops[0][0] for tops in found])
         places = list(zip(observers, modes, reach, strict=True))
         at_modes = in_threads(lambda item: _parabola(likelihoods, *item), places, likelihoods.threads)
@@ -186,6 +187,7 @@ def learnt(
         moved = np.abs(both - before) / np.sqrt(np.diag(covariance))
         if turn == rounds or (turn > 0 and moved.max() < SETTLED):
             break
+        turn += 1
         near = [[place for place, below in tops[:MOST_TOPS] if below < FURTHEST_NATS] for tops in found]
         found = everybody([np.stack([*tops, mean]) for tops in near], lifts, MOST_ITERATIONS)
     below = tuple(np.array([it[1] for it in tops]) for tops in found)

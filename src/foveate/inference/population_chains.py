@@ -46,8 +46,8 @@ class Checkpoint:
         """The one that `arrays` wrote down."""
 
         def averaging(part: str) -> Averaging:
-            *values, count = (np.asarray(arrays[f"{part}_{name}"]) for name in Averaging._fields)
-            return Averaging(*values, int(count))
+            held = [np.asarray(arrays[f"{part}_{name}"]) for name in Averaging._fields]
+            return Averaging(held[0], held[1], held[2], held[3], int(held[4]))
 
         tuning = Tuning(
             averaging("observers"),

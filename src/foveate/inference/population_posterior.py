@@ -207,7 +207,7 @@ def assembled(
                 "diverging": draws["diverging"][:, :, place].astype(np.float64),
             },
             evaluations=evaluations,
-            facts={"step_size": float(np.exp(tuning.observers.log_step[place])), "leaps": tuning.leaps[0]},
+            facts={"step_size": float(np.exp(np.asarray(tuning.observers.log_step)[place])), "leaps": tuning.leaps[0]},
         )
         said = {
             "key": np.asarray(jax.random.key_data(observer_key(key, observer))).ravel().tolist(),
