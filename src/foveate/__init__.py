@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from foveate.evaluate.weights import stacking
     from foveate.example import example_data
     from foveate.execution.places import Cluster, Here, Processes
+    from foveate.execution.population_store import PopulationStore
     from foveate.execution.store import FitStore
     from foveate.experiments.model_recovery import ModelRecovery
     from foveate.experiments.picture_subsets import PictureSubsets
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from foveate.inference.fit import fit, fit_each
     from foveate.inference.point import maximum_a_posteriori
     from foveate.inference.pointwise import loo, pointwise_log_likelihood, policy_probabilities, waic
+    from foveate.inference.population import learn_population
+    from foveate.inference.population_posterior import PopulationPosterior, fit_population
     from foveate.inference.posterior import Posterior
     from foveate.model.catalogue import CATALOGUE, from_published, named_model, to_published
     from foveate.model.history import History, Picture
@@ -74,6 +77,8 @@ __all__ = [
     "Picture",
     "PictureSubsets",
     "PixelFrame",
+    "PopulationPosterior",
+    "PopulationStore",
     "Posterior",
     "Processes",
     "SaliencyMaps",
@@ -93,8 +98,10 @@ __all__ = [
     "example_data",
     "fit",
     "fit_each",
+    "fit_population",
     "from_published",
     "judge",
+    "learn_population",
     "leave_one_out_maps",
     "log_likelihood",
     "log_likelihoods",
@@ -193,6 +200,7 @@ _HOMES = {
         "Here",
         "Processes",
     ),
+    "foveate.execution.population_store": ("PopulationStore",),
     "foveate.execution.store": ("FitStore",),
     "foveate.experiments.model_recovery": ("ModelRecovery",),
     "foveate.experiments.picture_subsets": ("PictureSubsets",),
@@ -209,6 +217,11 @@ _HOMES = {
         "pointwise_log_likelihood",
         "policy_probabilities",
         "waic",
+    ),
+    "foveate.inference.population": ("learn_population",),
+    "foveate.inference.population_posterior": (
+        "PopulationPosterior",
+        "fit_population",
     ),
     "foveate.inference.posterior": ("Posterior",),
     "foveate.model.catalogue": (

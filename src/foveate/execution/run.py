@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import jax
 from jaxtyping import PRNGKeyArray
@@ -27,7 +27,7 @@ class Run:
     data: str  # fingerprint of the whole data set
     observers: tuple[int | str, ...]  # all in the data, fitted or not
     seed: int
-    sampler: Sampler
+    sampler: Sampler | Literal["hierarchy"]  # the latter fits all observers together, in a `PopulationStore`
     settings: Mapping[str, Any]  # of the sampler, where they are not its own defaults; JSON can hold them
     version: str
 

@@ -165,12 +165,16 @@ class FitStore:
                     file.unlink(missing_ok=True)
             yield
 
+    def begin(self) -> None:
+        """Write `run.json` if it is not there yet."""
+        if not (self.folder / RUN).exists():
+            write_whole(self.folder / RUN, self._write_run)
+
     def save(self, posterior: Posterior) -> Path:
         """Write a fit into its file, after `run.json` if that is not there yet."""
         file = self.file_of(posterior.observer)
         try:
-            if not (self.folder / RUN).exists():
-                write_whole(self.folder / RUN, self._write_run)
+            self.begin()
             return replace(posterior, provenance={**posterior.provenance, "run": self.run.stamp}).save(file)
         except OSError as error:
             raise InputError(
@@ -203,8 +207,11 @@ class FitStore:
             missing = [observer for observer in wanted if observer not in finished]
             if not missing:
                 return
+            sampler = run.sampler
+            if sampler == "hierarchy":
+                raise InputError(f"{self.folder} holds a population: `foveate population` fits its observers together.")
             for posterior in fit_each(
-                run.model, data, run.key, observers=missing, sampler=run.sampler, workers=workers, report=report,
+                run.model, data, run.key, observers=missing, sampler=sampler, workers=workers, report=report,
                 **run.settings,
             ):  # fmt: skip
                 self.save(posterior)

@@ -17,7 +17,12 @@ from jaxtyping import Float
 from foveate.data.dataset import Dataset
 from foveate.errors import InputError
 from foveate.model.history import Array
-from foveate.model.likelihood import check_model_and_steps, is_modulated_sum, joint_log_density
+from foveate.model.likelihood import (
+    check_model_and_steps,
+    has_fast_normaliser,
+    is_modulated_sum,
+    joint_log_density,
+)
 from foveate.model.model import Model
 from foveate.model.packing import packed
 from foveate.model.steps import Steps
@@ -41,18 +46,25 @@ class Target(eqx.Module):
     @classmethod
     def of(cls, model: Model, data: Dataset) -> "Target":
         """The target of one observer's data (or of a data set taken as one observer's), ready for many evaluations."""
-        steps = packed(Steps.of(data, memory=model.memory, short="skip"))
-        if jax.default_backend() != "cpu":
-            steps = steps.in_batches()
-        if not steps.batched:
-            modulated = any(map(is_modulated_sum, model.policies))
-            steps = steps.in_single_precision() if modulated else steps.tabulated()
-        check_model_and_steps(model, steps)
+        steps = Steps.of(data, memory=model.memory, short="skip")
         if steps.count < len(model.labels):
             raise InputError(
                 f"{steps.count} steps to fit the {len(model.labels)} numbers of model {model.name!r}: there must be at "
                 "least as many steps (fixations from the third on) as numbers; give longer or more scan paths."
             )
+        return cls.of_steps(model, steps)
+
+    @classmethod
+    def of_steps(cls, model: Model, steps: Steps, size: tuple[int, int] | None = None) -> "Target":
+        """The target of these steps, however few; `size` as `packed` in `model/packing.py` has it."""
+        steps = packed(steps, size)
+        if jax.default_backend() != "cpu":
+            steps = steps.in_batches()
+        if not steps.batched and any(map(has_fast_normaliser, model.policies)):  # nobody else reads the table
+            steps = steps.tabulated()
+        if not steps.batched and any(map(is_modulated_sum, model.policies)):
+            steps = steps.in_single_precision()
+        check_model_and_steps(model, steps)
         with jax.enable_x64(True):  # as JAX's arrays, so that no call has to copy them
             return jax.tree.map(jnp.asarray, cls(model, steps))
 

@@ -23,17 +23,28 @@ def size_above(count: int) -> int:
     return size
 
 
-def packed(steps: Steps) -> Steps:
-    """The same steps without their table, in rows of `WIDTH`; the padding repeats real steps, as in `Steps`."""
+def packed_size(steps: Steps) -> tuple[int, int]:
+    """How many rows and maps `packed` gives these steps."""
+    rows = int(np.sum(-(-np.asarray(steps.real).sum(axis=1) // WIDTH)))
+    return size_above(rows), size_above(len(steps.saliency))
+
+
+def packed(steps: Steps, size: tuple[int, int] | None = None) -> Steps:
+    """The same steps without their table, in rows of `WIDTH`; the padding repeats real steps, as in `Steps`.
+
+    `size` sets the numbers of rows and maps, so that several observers' arrays have one shape (None: the next sizes).
+    """
     lengths = np.asarray(steps.real).sum(axis=1)
     firsts = [(path, first) for path, length in enumerate(lengths) for first in range(0, int(length), WIDTH)]
-    rows = size_above(len(firsts))
+    rows, pictures = size or packed_size(steps)
+    if rows < len(firsts) or pictures < len(steps.saliency):
+        raise ValueError(f"{len(firsts)} rows on {len(steps.saliency)} maps do not fit into {rows} and {pictures}")
     path, first = np.array(firsts + firsts[:1] * (rows - len(firsts))).T
     place = first[:, None] + np.arange(WIDTH)
     real = (place < lengths[path][:, None]) & (np.arange(rows) < len(firsts))[:, None]
     at = path[:, None], np.minimum(place, lengths[path][:, None] - 1)
     maps = np.asarray(steps.saliency)
-    extra = maps[:1].repeat(size_above(len(maps)) - len(maps), axis=0)
+    extra = maps[:1].repeat(pictures - len(maps), axis=0)
     return Steps(
         saliency=np.concatenate([maps, extra]),
         picture=np.asarray(steps.picture)[path],

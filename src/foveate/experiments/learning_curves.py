@@ -1,0 +1,208 @@
+"""How well held-out pictures are predicted from few and from many: by separate, pooled and hierarchical fits.
+
+Test pictures are those of a fold. Of the other pictures the first few in an order that the seed gives are trained on;
+smaller sets are parts of larger ones. Three kinds of fits see the same scan paths:
+
+- *separate*: each observer alone, with the model's own priors;
+- *pooled*: one set of parameters for all;
+- *hierarchical*: each observer in a population that is learnt from all.
+
+All are sampled by the same kernel (`inference/hierarchy.py`). The score is that of the posterior predictive density.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+from arviz_stats.base.array import array_stats
+from jaxtyping import Float, PRNGKeyArray
+
+from foveate.data.dataset import Dataset, Observed, each_observer
+from foveate.errors import InputError
+from foveate.evaluate.compare import compare
+from foveate.evaluate.folds import Folds, random_folds
+from foveate.evaluate.scores import NATS_PER_BIT, score_steps
+from foveate.evaluate.trials import thinned
+from foveate.inference.files import write_whole
+from foveate.inference.fit import observer_key
+from foveate.inference.hierarchy import Sampler
+from foveate.inference.likelihoods import AgainstGaussian, Pooled, TargetLikelihoods, targets_of
+from foveate.inference.population import dispersed, hyperprior_of, learn_population, learnt
+from foveate.inference.population_chains import checkpoints
+from foveate.inference.population_files import read_arrays, write_arrays
+from foveate.inference.target import Target
+from foveate.model.model import Model
+from foveate.precision import double_precision
+from foveate.threads import one_thread_each
+
+KINDS = ("separate", "pooled", "hierarchical")
+NUMBERS = (3, 6, 12, 24)
+DRAWS = 50  # that predict
+SETTINGS = {"chains": 4, "warmup": 80, "draws": 100}
+RESULTS = "learning_curves.json"
+
+# Told of every part: what it is, how many are done, how many there are.
+Told = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurves:
+    """The fits of an experiment in a folder, and their scores; whatever is there already is not done again."""
+
+    folder: Path
+    model: Model
+    data: Mapping[Any, Dataset]  # of each observer
+    folds: Folds
+    chosen: tuple[int, ...]  # folds that are fitted
+    numbers: tuple[int, ...]  # of training pictures
+    seed: int
+    settings: Mapping[str, int]
+    threads: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        folder: str | Path,
+        model: Model,
+        data: Observed,
+        folds: Folds,
+        *,
+        seed: int,
+        numbers: tuple[int, ...] = NUMBERS,
+        chosen: tuple[int, ...] | None = None,
+        settings: Mapping[str, int] | None = None,
+        threads: int | None = None,
+    ) -> "LearningCurves":
+        """For so many training pictures each, in the chosen folds (None: all)."""
+        hyperprior_of(model)
+        each, some = each_observer(data), chosen or tuple(range(1, len(folds) + 1))
+        made = cls(
+            Path(folder), model, each, folds, some, tuple(sorted(set(numbers))), seed, SETTINGS | dict(settings or {}),
+            threads,
+        )  # fmt: skip
+        for fold in some:
+            fewest = min(len(made._others(own, fold)) for own in each.values())
+            if not made.numbers or not 1 <= made.numbers[0] <= made.numbers[-1] <= fewest:
+                raise InputError(f"{numbers} training pictures: fold {fold} leaves {fewest}; give 1 to {fewest}.")
+        return made
+
+    def _others(self, own: Dataset, fold: int) -> list:
+        """The pictures that an observer saw and the fold does not hold out, in the order of training."""
+        held_out = set(self.folds.test_pictures[fold - 1])
+        rest = [picture for picture in self.folds.pictures if picture not in held_out]
+        order = [it for (it,) in random_folds(rest, len(rest), self.seed).test_pictures]
+        seen = set(own.paths.pictures)
+        return [picture for picture in order if picture in seen]
+
+    def training(self, fold: int, number: int) -> dict[Any, Dataset]:
+        """What fits see."""
+        return {who: own.select(pictures=self._others(own, fold)[:number]) for who, own in self.data.items()}
+
+    def test(self, observer: Any, fold: int) -> Dataset:
+        """What is predicted."""
+        return self.data[observer].select(pictures=self.folds.test_pictures[fold - 1])
+
+    def file_of(self, kind: str, number: int, fold: int) -> Path:
+        """Where the draws of a fit are, or will be."""
+        return self.folder / f"{kind}-{number}-pictures-fold-{fold}.nc"
+
+    def _stamp(self, kind: str, number: int, fold: int) -> dict[str, Any]:
+        data = {str(who): own.fingerprint() for who, own in self.training(fold, number).items()}
+        said = {"kind": kind, "model": self.model.name, "numbers": self.model.labels, "seed": self.seed}
+        return said | {"data": data, "settings": dict(self.settings)}
+
+    def run(self, told: Told = lambda what, done, total: None) -> None:
+        """Do the fits that are not there yet, each saved as soon as it is done."""
+        parts = [(number, fold, kind) for number in self.numbers for fold in self.chosen for kind in KINDS]
+        for done, (number, fold, kind) in enumerate(parts):
+            told(f"{kind} fits to {number} pictures, fold {fold}", done, len(parts))
+            file, stamp = self.file_of(kind, number, fold), self._stamp(kind, number, fold)
+            if file.exists():
+                self._read(file, stamp)
+                continue
+            key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), fold), number)
+            theta = sampled(kind, self.model, self.training(fold, number), key, self.settings, self.threads)
+            flat = theta.reshape(-1, *theta.shape[2:])
+            with np.errstate(all="ignore"):
+                rhat = np.nanmax(array_stats.rhat(theta.reshape(*theta.shape[:2], -1), chain_axis=0, draw_axis=1))
+            vectors = thinned(flat.reshape(len(flat), -1), min(DRAWS, len(flat))).reshape(-1, *theta.shape[2:])
+            write_arrays(file, {"vectors": vectors}, {"stamp": stamp, "max_rhat": float(rhat)})
+        told("fits", len(parts), len(parts))
+
+    def _read(self, file: Path, stamp: dict[str, Any]) -> tuple[np.ndarray, float]:
+        arrays, header = read_arrays(file)
+        if header["stamp"] != json.loads(json.dumps(stamp)):
+            raise InputError(f"{file} is of other data, settings or another seed: give another folder.")
+        return arrays["vectors"], header["max_rhat"]
+
+    def scores(self, number: int) -> pd.DataFrame:
+        """Bits over uniform of every held-out step for every kind of fit: a table as `compare` takes it."""
+        parts = []
+        for fold in self.chosen:
+            for kind in KINDS:
+                vectors, _ = self._read(self.file_of(kind, number, fold), self._stamp(kind, number, fold))
+                for place, observer in enumerate(self.data):
+                    test = self.test(observer, fold)
+                    own = vectors[:, place if kind != "pooled" else 0]
+                    table = score_steps(self.model, test, own).table()
+                    bits = (table["predictive_log_probability_nats"] + np.log(test.maps.grid.cells)) / NATS_PER_BIT
+                    kept = table[["observer", "picture", "trial", "fixation"]]
+                    parts.append(kept.assign(model=kind, value=bits))
+        return pd.concat(parts, ignore_index=True)
+
+    def results(self) -> dict[str, Any]:
+        """Mean bits of every kind by number of training pictures, and all differences, with intervals of 95 %."""
+        found = []
+        for number in self.numbers:
+            compared = compare(self.scores(number))
+            rhats = {
+                kind: max(self._read(self.file_of(kind, number, fold), self._stamp(kind, number, fold))[1]
+                          for fold in self.chosen)
+                for kind in KINDS
+            }  # fmt: skip
+            rows: dict[str, Any] = {"models": compared.models.to_dict("records")}
+            rows |= {"pairs": compared.pairs.to_dict("records")}
+            found.append({"pictures": number, "max_rhat": rhats, **rows})
+        said = {"model": self.model.name, "seed": self.seed, "observers": len(self.data), "folds": list(self.chosen)}
+        return said | {"settings": dict(self.settings), "curves": found}
+
+    def write(self) -> Path:
+        """`results` as JSON in the folder."""
+        text = json.dumps(self.results(), indent=2) + "\n"
+        return write_whole(self.folder / RESULTS, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+@double_precision
+@one_thread_each()
+def sampled(
+    kind: str,
+    model: Model,
+    data: Mapping[Any, Dataset],
+    key: PRNGKeyArray,
+    settings: Mapping[str, int],
+    threads: int | None,
+) -> Float[np.ndarray, "chain draw observer number"]:
+    """Draws of every observer's vector (of one for all where they are pooled)."""
+    targets, hyper = targets_of(model, data), hyperprior_of(model)
+    for_start, for_chains = jax.random.split(key)
+    if kind == "hierarchical":
+        population = learn_population(targets, for_start, threads=threads)
+        sampler = Sampler(TargetLikelihoods(targets.values(), threads), hyper, population)
+    else:
+        starts = [dispersed(target, observer_key(for_start, who), 4) for who, target in targets.items()]
+        if kind == "separate":
+            densities = TargetLikelihoods(targets.values(), threads, Target.log_density)
+            likelihoods: Any = AgainstGaussian(densities, np.asarray(hyper.centre), np.asarray(hyper.width))
+        else:  # so many data that Gaussian priors of the same moments are as good
+            likelihoods, starts = Pooled(TargetLikelihoods(targets.values(), threads)), starts[:1]
+        population = learnt(likelihoods, hyper, starts, rounds=3, fixed=True)
+        sampler = Sampler(likelihoods, hyper, population, fixed=True)
+    words = np.asarray(jax.random.key_data(for_chains)).ravel().tolist()
+    chains, warmup, draws = (settings[name] for name in ("chains", "warmup", "draws"))
+    *_, held = checkpoints(sampler, words, chains=chains, warmup=warmup, draws=draws)
+    return held.draws["theta"]
