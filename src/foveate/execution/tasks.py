@@ -7,7 +7,7 @@ from typing import Any
 from foveate.data.dataset import Dataset
 from foveate.execution.cache import keep_compiled
 from foveate.execution.run import Run
-from foveate.inference.fit import fit, observer_key
+from foveate.inference.fit import chosen_sampler, fit, observer_key
 from foveate.inference.posterior import Posterior
 
 
@@ -35,4 +35,5 @@ def perform(task: FitTask) -> Posterior:
     keep_compiled()
     run = task.run
     key = observer_key(run.key, task.observer)
-    return fit(run.model, task.data, key, sampler=run.sampler, threads=1, **run.settings)
+    sampler = chosen_sampler(run.model, run.sampler)
+    return fit(run.model, task.data, key, sampler=sampler, threads=1, **run.settings)
