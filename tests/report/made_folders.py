@@ -33,9 +33,9 @@ def four_policies() -> Model:
     )
     policies = (
         SalientLocal((1.7, 4.1), 1.6),
-        HeavyTailedGlobal((31.0, 19.0), 3.2, 0.7),
-        Momentum((6.0, 2.5), 0.6, 1.3),
-        Return((2.0, 3.5), 0.4),
+        HeavyTailedGlobal((31.0, 19.0), 3.2, 1.6),
+        Momentum((6.0, 2.5), 0.6, 1.6),
+        Return((2.0, 3.5), 1.6),
     )
     slopes = ((0.3, -0.8, 0.5, 0.1, -0.4), (-0.6, 0.9, 0.2, -0.3, 0.1), (0.2, 0.4, -0.5, 0.6, -0.2))
     choice = SoftmaxChoice(("local", "global", "momentum", "return"), tuple(FEATURES), (0.4, -0.7, -0.2), slopes)
