@@ -9,7 +9,7 @@ import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
 from foveate.commands.options import AsJson, Cells, Data, Observers, Seed
-from foveate.commands.outputs import MODELS
+from foveate.commands.outputs import FITTED
 from foveate.errors import InputError, counted, instead_of
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _prepared(
     from foveate.model.catalogue import CATALOGUE, named_model
 
     if model not in CATALOGUE:
-        raise InputError(f"no model {model!r}; {instead_of(model, MODELS)}")
+        raise InputError(f"no model {model!r}; {instead_of(model, FITTED)}")
     fitted = named_model(model, **settings)
     keep_compiled()
     readings = read(source, cells)

@@ -34,6 +34,7 @@ class Fitted:
             "sampler": posterior.samples.sampler,
             "max_rhat": found.max_rhat,
             "min_ess": found.min_ess,
+            "moved": bool(posterior.samples.facts.get("moved", False)),
             "pareto_k": posterior.samples.facts.get("pareto_k", np.nan),
             "log_evidence_nats": evidence[0],
             "standard_error_nats": evidence[1],

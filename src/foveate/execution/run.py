@@ -79,6 +79,8 @@ class Run:
             found.append(f"model {self.model.name!r}, not {other.model.name!r}")
         elif not same_structure(self.model, describe(other.model)):
             found.append(_difference(describe(self.model), describe(other.model)))
+        elif self.sampler == "laplace" and describe(self.model) != describe(other.model):
+            found.append("other values of the parameters, which climbs start from")
         if self.data != other.data:
             found.append("other data, or maps on another grid")
         for name in ("seed", "sampler"):

@@ -15,6 +15,7 @@ import pandas as pd
 from foveate.errors import InputError, some_of
 from foveate.evaluate.crossval import CrossValidation
 from foveate.evaluate.fitted import FittedFolds
+from foveate.evaluate.folds import potsdam35_folds
 from foveate.evaluate.paired import Estimate, StepScores, two_way
 from foveate.evaluate.predictive import held_out_bits
 from foveate.inference.diagnosis import LARGEST_PARETO_K
@@ -141,7 +142,7 @@ def judge_rows(
     of_fits, lines, observers = pd.DataFrame(fits), [], []
     for name, row in rows.items():
         spent = _spent(of_fits, name)
-        for folds, which in _fold_sets(validation.chosen_folds).items():
+        for folds, which in _fold_sets(validation).items():
             mine = _within(bits[name], which)
             theirs = None if row.base is None else _within(bits[row.base], which)
             about = {"row": name, "title": row.title, "group": row.group, "base": row.base, "folds": folds}
@@ -154,8 +155,14 @@ def judge_rows(
     return Ablation(pd.DataFrame(lines), pd.DataFrame(observers), of_fits, steps)
 
 
-def _fold_sets(chosen: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """Those of `FOLDS` that something was fitted in; where one of them is all there is, it is not shown twice."""
+def _fold_sets(validation: CrossValidation) -> dict[str, tuple[int, ...]]:
+    """Those of `FOLDS` that something was fitted in; where one of them is all there is, it is not shown twice.
+
+    Other folds than those of potsdam35 had no part in choosing a structure: there is nothing to be set apart.
+    """
+    chosen = validation.chosen_folds
+    if validation.folds.test_pictures != potsdam35_folds().test_pictures:
+        return {"all": tuple(chosen)}
     some = {name: tuple(fold for fold in chosen if fold in which) for name, which in FOLDS.items() if which}
     some = {name: which for name, which in some.items() if which and len(which) < len(chosen)}
     return some | {"all": tuple(chosen)}
@@ -186,10 +193,11 @@ def _spent(fits: pd.DataFrame, name: str) -> dict[str, Any]:
     """What the fits of a row took, and how far their weights can be trusted."""
     mine = fits.loc[(fits["model"] == name).to_numpy()] if len(fits) else fits
     if not len(mine):
-        return dict.fromkeys(("fits", "seconds", "share_pareto_k_above", "median_max_rhat"), np.nan)
+        return dict.fromkeys(("fits", "seconds", "share_pareto_k_above", "share_moved", "median_max_rhat"), np.nan)
     return {
         "fits": len(mine),
         "seconds": float(np.median(mine["seconds"].to_numpy())),
         "share_pareto_k_above": float(np.mean(mine["pareto_k"].to_numpy() > LARGEST_PARETO_K)),
+        "share_moved": float(np.mean(mine["moved"].to_numpy(dtype=float))),
         "median_max_rhat": float(np.median(mine["max_rhat"].to_numpy())),
     }

@@ -13,13 +13,13 @@ All are sampled by the same kernel (`inference/hierarchy.py`). The score is that
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 import pandas as pd
-from arviz_stats.base.array import array_stats
 from jaxtyping import Float, PRNGKeyArray
 
 from foveate.data.dataset import Dataset, Observed, each_observer
@@ -28,6 +28,7 @@ from foveate.evaluate.compare import compare
 from foveate.evaluate.folds import Folds, random_folds
 from foveate.evaluate.scores import NATS_PER_BIT, score_steps
 from foveate.evaluate.trials import thinned
+from foveate.inference.diagnosis import chain_diagnostics
 from foveate.inference.files import write_whole
 from foveate.inference.fit import observer_key
 from foveate.inference.hierarchy import Sampler
@@ -36,6 +37,7 @@ from foveate.inference.population import dispersed, hyperprior_of, learn_populat
 from foveate.inference.population_chains import checkpoints
 from foveate.inference.population_files import read_arrays, write_arrays
 from foveate.inference.target import Target
+from foveate.model.description import describe
 from foveate.model.model import Model
 from foveate.precision import double_precision
 from foveate.threads import one_thread_each
@@ -113,7 +115,7 @@ class LearningCurves:
 
     def _stamp(self, kind: str, number: int, fold: int) -> dict[str, Any]:
         data = {str(who): own.fingerprint() for who, own in self.training(fold, number).items()}
-        said = {"kind": kind, "model": self.model.name, "numbers": self.model.labels, "seed": self.seed}
+        said = {"kind": kind, "model": describe(self.model), "seed": self.seed, "version": version("foveate")}
         return said | {"data": data, "settings": dict(self.settings)}
 
     def run(self, told: Told = lambda what, done, total: None) -> None:
@@ -128,8 +130,7 @@ class LearningCurves:
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), fold), number)
             theta = sampled(kind, self.model, self.training(fold, number), key, self.settings, self.threads)
             flat = theta.reshape(-1, *theta.shape[2:])
-            with np.errstate(all="ignore"):
-                rhat = np.nanmax(array_stats.rhat(theta.reshape(*theta.shape[:2], -1), chain_axis=0, draw_axis=1))
+            rhat = chain_diagnostics(theta.reshape(*theta.shape[:2], -1))[0].max()
             vectors = thinned(flat.reshape(len(flat), -1), min(DRAWS, len(flat))).reshape(-1, *theta.shape[2:])
             write_arrays(file, {"vectors": vectors}, {"stamp": stamp, "max_rhat": float(rhat)})
         told("fits", len(parts), len(parts))

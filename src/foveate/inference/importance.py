@@ -39,6 +39,8 @@ WIDE_SHARE, WIDE_STRETCH, WIDE_FREEDOM = 0.1, 1.5, 3.0
 def pareto_k(log_weight: Float[np.ndarray, " draw"]) -> float:
     """Pareto k-hat of importance weights: how heavy their tail is."""
     finite = np.sort(log_weight[np.isfinite(log_weight)])
+    if len(finite) < 2:
+        return np.inf
     if finite[-1] - finite[len(finite) // 2] < 1e-12:  # weights that are all the same have no tail to fit
         return 0.0
     return float(array_stats.psislw(-finite)[1])

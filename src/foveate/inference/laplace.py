@@ -201,7 +201,7 @@ def _moved(
         real=found.real,
         sampler="laplace",
         settings=settings,
-        statistics={"lp": found.log_density, "acceptance_rate": found.acceptance},
+        statistics={"lp": found.log_density, "acceptance_rate": found.acceptance, "diverging": found.diverging},
         evaluations=evaluations + found.evaluations,
         facts=facts | {"step_size": found.step, "moved": True, "jumped": found.jumped},
     )

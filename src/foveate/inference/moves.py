@@ -19,6 +19,7 @@ from foveate.inference.target import Target
 LEAPS = (2, 3, 4)  # of a trajectory, one of them at random: a fixed number may come back to where it started
 JITTER = 0.2  # of the step, for the same reason
 ACCEPTANCE, LEARNING = 0.8, 1.0  # wanted; how fast the step follows, less with every move
+DIVERGENCE = 1000.0  # nats of energy lost or gained on a trajectory
 JUMP_EVERY = 2  # trajectories: a proposal of the mixture
 BLOCK = 50  # moves between two looks at whether there are enough
 
@@ -30,6 +31,7 @@ class Moved:
     real: Float[np.ndarray, "chain draw number"]
     log_density: Float[np.ndarray, "chain draw"]
     acceptance: Float[np.ndarray, "chain draw"]
+    diverging: Float[np.ndarray, "chain draw"]  # 1 where a trajectory went where the density is not finite, or far off
     step: float
     jumped: float  # share of the mixture's proposals that were accepted
     evaluations: int
@@ -67,7 +69,8 @@ def move(
             there = there + step * speed @ factor.T
             there_value, there_slope = values_and_gradients(target, there)
             speed = speed + 0.5 * step * there_slope @ factor
-        acceptance = _chance(there_value - 0.5 * np.square(speed).sum(axis=1) - energy)
+        gained = there_value - 0.5 * np.square(speed).sum(axis=1) - energy
+        acceptance, diverging = _chance(gained), ~(np.abs(gained) < DIVERGENCE)
         place, value, slope = _taken(rng, acceptance, (there, there_value, there_slope), (place, value, slope))
         evaluations += leaps * len(place)
         if turn % JUMP_EVERY == 0:
@@ -76,12 +79,12 @@ def move(
         if turn < warmup:
             log_step += LEARNING * (acceptance.mean() - ACCEPTANCE) / np.sqrt(turn + 1)
         else:
-            kept.append((place, value, acceptance))
+            kept.append((place, value, acceptance, diverging.astype(np.float64)))
         report(Progress("moving", turn + 1, warmup + draws, {"acceptance": float(acceptance.mean())}))
         if kept and len(kept) % BLOCK == 0 and enough(np.stack([it[0] for it in kept], axis=1)):
             break
-    real, log_density, rates = (np.stack(part, axis=1) for part in zip(*kept, strict=True))
-    return Moved(real, log_density, rates, float(np.exp(log_step)), jumps / proposals, evaluations)
+    real, log_density, rates, diverged = (np.stack(part, axis=1) for part in zip(*kept, strict=True))
+    return Moved(real, log_density, rates, diverged, float(np.exp(log_step)), jumps / proposals, evaluations)
 
 
 def _chance(gained: Float[np.ndarray, " chain"]) -> Float[np.ndarray, " chain"]:

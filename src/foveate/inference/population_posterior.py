@@ -93,6 +93,7 @@ class PopulationPosterior:
         mean, spread = (it.reshape(-1, numbers) for it in (self.mean, self.spread))
         return mean.mean(axis=0), np.sqrt(mean.var(axis=0) + np.square(spread).mean(axis=0))
 
+    @double_precision
     def draws_of_new_observer(self, key: PRNGKeyArray) -> Float[np.ndarray, "draw number"]:
         """Vectors of new observers on the real line, one from each draw of the population: `score_steps` takes them."""
         check_key(key)

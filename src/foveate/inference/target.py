@@ -37,7 +37,8 @@ THINNING, FEWEST_ROWS = 4, 8
 
 
 class Target(eqx.Module):
-    """Log posterior density of `model`'s parameters given `steps`; the model's present values do not matter."""
+    """Log posterior density of `model`'s parameters given `steps`; the model's present values do
+    not matter to it, though some samplers start there."""
 
     model: Model
     steps: Steps

@@ -28,7 +28,7 @@ class SalientLocal(SalientGaussian):
 
     @property
     def exponent(self) -> Float[Array, ""]:
-        """Alpha_local."""
+        """Alpha."""
         return self.alpha
 
     @property
@@ -50,7 +50,7 @@ class SalientGlobal(SalientGaussian):
 
     @property
     def exponent(self) -> Float[Array, ""]:
-        """Alpha_global."""
+        """Alpha."""
         return self.alpha
 
     @property
@@ -95,7 +95,7 @@ class Momentum(SalientGaussian):
 
     @property
     def exponent(self) -> Float[Array, ""]:
-        """Alpha_momentum."""
+        """Alpha."""
         return self.alpha
 
     @property
@@ -119,7 +119,7 @@ class Return(SalientGaussian):
 
     @property
     def exponent(self) -> Float[Array, ""]:
-        """Alpha_return."""
+        """Alpha."""
         return self.alpha
 
     @property

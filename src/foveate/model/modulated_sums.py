@@ -94,9 +94,10 @@ def _with_common_factors(
     def trusted() -> Array:
         return jnp.log(jnp.maximum(found, least)) + scale
 
-    if steps.batched:  # maps without empty cells: their sums are far from underflow
+    if steps.batched:  # maps without empty cells, in double precision: sums are nowhere near where posteriors lie
         return trusted()
-    return lax.cond(jnp.all(found > least), trusted, lambda: jnp.moveaxis(jnp.asarray(otherwise(policies)), 0, -1))
+    exact = jnp.all((found > least) & jnp.isfinite(found))
+    return lax.cond(exact, trusted, lambda: jnp.moveaxis(jnp.asarray(otherwise(policies)), 0, -1))
 
 
 def _maps(steps: Steps) -> tuple[tuple[Array, Array, Array], Float[Array, " picture"]]:

@@ -2,8 +2,8 @@
 
 A compiled function is good for one shape of its arrays. Observers differ in how many fixations they made, so their
 steps are cut into rows of a fixed width, all of one picture, and the number of rows and of maps is rounded up to one of
-a few sizes. The sizes depend on the steps alone: whoever else is fitted beside an observer, the numbers are the same
-to the last bit.
+a few sizes. Unless a size is given, as for a population whose observers share one, it depends on the steps alone:
+whoever else is fitted beside an observer, the numbers are the same to the last bit.
 """
 
 import jax
