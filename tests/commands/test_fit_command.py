@@ -152,7 +152,10 @@ def mistake(monkeypatch, capsys, unchecked_types):
         ([], "--data example"),
         (["--data", "nowhere"], "nowhere is not a folder"),
         (["--data", "example", "--model", "fulll"], "no model 'fulll'; do you mean 'full'?"),
-        (["--data", "example", "--model", "zoe"], "; there are full, local_choice, fixed_choice, local_saliency.\n"),
+        (
+            ["--data", "example", "--model", "zoe"],
+            "; there are full, local_choice, fixed_choice, local_saliency, wayfarer.\n",
+        ),
         (["--data", "example", "--model", "saliency_baseline"], "nothing to fit"),
         (["--data", "example", "--model", "local_saliency", "--repulsion", "none"], "no setting repulsion"),
         (["--data", "example", "--observers", "ann,zoe"], "observer zoe not in the data; there are ann"),
