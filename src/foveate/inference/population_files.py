@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import h5netcdf
 import numpy as np
-import xarray as xr
 
 from foveate.errors import InputError
 from foveate.inference.files import write_whole
@@ -23,18 +23,27 @@ PLAIN = ("mean", "spread", "modes", "hessians", "slopes", "covariance")  # array
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> Path:
     """Write arrays by name and something that JSON can hold."""
     values = {name: np.asarray(value) for name, value in arrays.items()}
-    held = {name: (tuple(f"{name}_{axis}" for axis in range(it.ndim)), it) for name, it in values.items()}
     said = {"format": FORMAT, "checksum": _checksum(values), **header}
-    dataset = xr.Dataset(held, attrs={"header": json.dumps(said)})
-    return write_whole(path, lambda temporary: dataset.to_netcdf(temporary, engine="h5netcdf"))
+
+    # Not by xarray: while there is a Dask client in the process, it asks the cluster before it writes.
+    def write(temporary: Path) -> None:
+        with h5netcdf.File(temporary, "w") as file:
+            file.attrs["header"] = json.dumps(said)
+            for name, it in values.items():
+                axes = tuple(f"{name}_{axis}" for axis in range(it.ndim))
+                file.dimensions.update(dict(zip(axes, it.shape, strict=True)))
+                held = it.astype(np.int8) if it.dtype == bool else it  # which netCDF does not know
+                file.create_variable(name, axes, held.dtype, data=held)
+
+    return write_whole(path, write)
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `write_arrays` wrote."""
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as opened:
-            arrays = {str(name): np.asarray(opened[name].values) for name in opened.data_vars}
-            header = json.loads(opened.attrs["header"])
+        with h5netcdf.File(path, "r") as opened:
+            arrays = {str(name): np.asarray(it[...]) for name, it in opened.variables.items()}
+            header = json.loads(str(opened.attrs["header"]))
         fine = header["format"] == FORMAT and header["checksum"] == _checksum(arrays)
     except (OSError, KeyError, ValueError, TypeError) as error:
         raise InputError(f"{path} is not a file that foveate wrote, or not all of it: delete it and go on.") from error
