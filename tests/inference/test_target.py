@@ -110,7 +110,7 @@ def test_batches_are_cut_to_the_memory_that_they_may_take(monkeypatch):
     batched = Target(target.model, target.steps.in_batches())
     vectors = dispersed_starts(target, jax.random.key(1), 70)
     whole = log_densities(batched, vectors)
-    each = batched.steps.real.size * (64 + 64) * 4 * 8
+    each = 8 * max(4 * batched.steps.real.size * (64 + 64), 6 * batched.steps.real.shape[1] * 64 * 64)
     for held, size in ((1, 32), (each * 40, 32), (each * 70, 64), (each * 10_000, 512)):
         monkeypatch.setattr(module, "MOST_BYTES", held)
         assert module._side_by_side(batched.steps) == size

@@ -44,7 +44,7 @@ def test_without_repulsion_and_ratio_it_is_fixed_choice_without_repulsion(steps)
 def test_the_recommended_model_is_in_the_catalogue():
     model = catalogue.named_model("wayfarer")
     assert model.policy_names == ["SalientLocal", "SalientGlobal", "Momentum", "Return"]
-    assert len(model.labels) == 38
+    assert len(model.labels) == 35
     factors = [policy.factors for policy in model.policies if isinstance(policy, Modulated)]
     assert [[type(it).__name__ for it in each] for each in factors] == [["Cardinal", "Turning", "VisitedBefore"]] * 4
     assert isinstance(model.choice, SoftmaxChoice)
