@@ -29,6 +29,7 @@ from foveate.model.policies import (
     as_float64,
     log_gaussian,
 )
+from foveate.model.priors import LogNormal
 from foveate.precision import double_precision
 from foveate.simulation.draw import Views, draw_cell, fast_row_mass, plain_row_mass
 from foveate.simulation.predictive import prior_predictive
@@ -298,7 +299,7 @@ class Back(Policy):
 
 
 def test_a_policy_without_a_fast_path_simulates_and_sees_its_whole_memory():
-    prior = catalogue.LogNormal(1.0, 1.0)
+    prior = LogNormal(1.0, 1.0)
     model = Model((Back(1e-9),), OnlyPolicy(), {"spread": prior}, "back")
     paths = simulate({"ann": model, "ben": model}, make_maps(("beach", "yard")), 12, jax.random.key(1))
     np.testing.assert_array_equal(paths.x_deg[:, 2], paths.x_deg[:, 0])  # the oldest fixation is repeated
