@@ -2,8 +2,9 @@
 
 All weigh places by a power of saliency, s(z)^alpha: with an exponent of 1 it is the map itself, with 0 the picture
 does not matter, above 1 the most salient places matter more than the map says. The exponent is one for all policies
-of a model, since fields of one name are one parameter: on potsdam35 exponents of each policy's own predicted no better,
-and with one the sums over cells are worked out once for all (`modulated_sums.py`).
+of a model, since fields of one name are one parameter: in a trial on potsdam35 (docs/results/wayfarer.md) exponents of
+each policy's own predicted no better, and with one the sums over cells are worked out once for all
+(`modulated_sums.py`).
 """
 
 from typing import ClassVar, final
