@@ -174,6 +174,46 @@ def test_a_choice_may_look_at_the_duration():
         Model(policies, choice, priors, "circular", durations=durations("next_amplitude"))
 
 
+def by_duration(slope: float) -> Model:
+    """Long fixations end in global saccades, short ones in local ones; nothing says how long they last."""
+    choice = SoftmaxChoice(("local", "global"), ("duration",), (0.0,), ((slope,),))
+    priors = {name: LogNormal(5.0, 1.0) for name in ("epsilon", "xi")}
+    priors |= {name: Normal(0.0, 1.0) for name in ("base", "slopes")}
+    return Model((Local((0.5, 0.5)), Global((60.0, 60.0))), choice, priors, "by duration")
+
+
+@pytest.mark.parametrize("observed_start", [False, True])
+def test_fixations_last_as_long_as_those_that_are_imitated(observed_start):
+    data, rng = data_on(), np.random.default_rng(3)
+    average_s = np.exp(-1.4)
+    seconds = np.where(rng.random(data.paths.real.shape) < 0.5, average_s / 1.5, average_s * 1.5)
+    recorded = replace(data.paths, duration_s=np.where(data.paths.real, seconds, np.nan))
+    # with such a slope the duration of the fixation before decides, so that one that is out of step shows at once
+    model = by_duration(1e3)
+    paths = simulate(model, data.maps, recorded, jax.random.key(4), observed_start=observed_start,
+                     observed_durations=True)  # fmt: skip
+    np.testing.assert_array_equal(paths.duration_s, recorded.duration_s)
+    chosen = paths.columns["policy"][:, 2:]
+    long = (seconds > average_s)[:, 1:-1][:, : chosen.shape[1]]
+    there = paths.real[:, 2:]
+    np.testing.assert_array_equal(chosen[there], long[there].astype(int))
+    # unknown durations count as the average, as they do in fits: either policy has its share
+    unknown = replace(recorded, duration_s=np.where(recorded.real, 0.0, np.nan))
+    labels = simulate(model, data.maps, unknown, jax.random.key(4), observed_durations=True).columns["policy"]
+    assert 0.2 < (labels[:, 2:][there] == 1).mean() < 0.8
+
+
+def test_durations_that_cannot_be_imitated_are_refused():
+    data, key = data_on(), jax.random.key(5)
+    with pytest.raises(InputError, match="nothing was observed; give scan paths"):
+        simulate(by_duration(1.0), data.maps, 10, key, observed_durations=True)
+    silent = replace(data.paths, duration_s=None)
+    with pytest.raises(InputError, match="do not say how long fixations lasted"):
+        simulate(by_duration(1.0), data.maps, silent, key, observed_durations=True)
+    with pytest.raises(InputError, match="the model itself says how long"):
+        simulate(model(durations("number")), data.maps, data.paths, key, observed_durations=True)
+
+
 def test_what_cannot_know_durations_refuses_them():
     data = data_on()
     unknown = Dataset(replace(data.paths, duration_s=None), data.maps)

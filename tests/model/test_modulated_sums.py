@@ -1,10 +1,13 @@
 """Sums of modulated salient Gaussians: the plain sum over all cells, whatever is common to the policies."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.scipy.special import logsumexp
 
 from contracts.situations import GRID, MEMORY, dataset_on
 from contracts.table import DIRECTIONS, TURNS, VISITED
@@ -13,10 +16,12 @@ from foveate.data.grid import Extent, Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.model import modulated_sums
 from foveate.model.factors import Cardinal, Modulated, SaliencyDrift, Turning, VisitedBefore
+from foveate.model.history import Picture
 from foveate.model.likelihood import log_normalisers, plain_log_normalisers
 from foveate.model.mechanisms import CentreBias, HeavyTailedGlobal, Momentum, Return, SalientGlobal, SalientLocal
+from foveate.model.packing import packed
 from foveate.model.parts import with_values
-from foveate.model.policies import Global, Local, Policy
+from foveate.model.policies import Global, Local, Policy, nearest_centre
 from foveate.model.steps import Steps
 
 FACTORS = (Cardinal(**DIRECTIONS), Turning(**TURNS), VisitedBefore(**VISITED), SaliencyDrift(-0.2))
@@ -92,6 +97,123 @@ def test_where_the_sums_underflow_the_definition_takes_over(single):
     (fast, _), (plain, _) = both(policies, steps.in_single_precision() if single else steps)
     assert plain.min() < np.log(1e-280)
     np.testing.assert_allclose(fast, plain, rtol=1e-10)
+
+
+@pytest.mark.parametrize("variance", [1e-3, 1e-30])
+def test_slopes_beside_the_fallback_are_those_of_the_definition(variance):
+    """The sums underflow, so that the definition serves: what the fast ones give must not touch it."""
+    saliency = np.full(GRID.shape, 1e-30)
+    saliency[0, 0] = 1.0
+    paths = dataset_on(GRID).select(pictures=["flat"]).paths
+    maps = SaliencyMaps.from_arrays({"flat": saliency / saliency.sum()}, GRID.extent)
+    steps = Steps.of(Dataset(paths, maps), memory=MEMORY)
+    policies = [Modulated(SalientLocal((variance, variance), 12.0), FACTORS[:3])]
+    (fast, fast_slopes), (plain, plain_slopes) = both(policies, steps.in_single_precision())
+    np.testing.assert_allclose(fast, plain, rtol=1e-10)
+    for found, expected in zip(fast_slopes, plain_slopes, strict=True):
+        assert np.isfinite(expected).all()
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def mixtures(policies: list[Policy], steps: Steps, log_rest: np.ndarray) -> list[tuple]:
+    """(log-probabilities, slopes of a weighted sum of them), in one pass and by definition."""
+
+    def in_one_pass(some, rest):
+        assert modulated_sums.serves_mixture(some, steps)
+        return modulated_sums.log_mixture(some, rest, steps, partial(plain_log_normalisers, steps=steps))
+
+    def by_definition(some, rest):
+        return logsumexp(rest - jnp.moveaxis(plain_log_normalisers(some, steps), 0, -1), axis=-1)
+
+    def of(way):
+        def total(both):
+            some = [Modulated(it.base, both[0][0].factors) for it in both[0]]  # the same ones for all
+            found = jnp.asarray(way(some, both[1]))
+            return weighted_total([jnp.where(steps.real, found, 0.0)]), found
+
+        with jax.enable_x64(True):
+            arguments = jax.tree.map(jnp.asarray, (policies, log_rest))
+            (_, found), slopes = eqx.filter_jit(eqx.filter_value_and_grad(total, has_aux=True))(arguments)
+        return np.asarray(found)[np.asarray(steps.real)], [np.asarray(it) for it in jax.tree.leaves(slopes)]
+
+    return [of(in_one_pass), of(by_definition)]
+
+
+@pytest.mark.parametrize(("single", "near"), [(False, 1e-9), (True, 1e-4)])
+def test_the_mixture_in_one_pass_and_its_slopes_are_those_of_the_definition(single, near):
+    steps = packed(Steps.of(dataset_on(GRID).select(pictures=["lumpy", "flat"]), memory=MEMORY))
+    steps, policies = steps.in_single_precision() if single else steps, several()[:7]
+    log_rest = np.random.default_rng(1).normal(size=(*steps.real.shape, len(policies)))
+    (fast, fast_slopes), (plain, plain_slopes) = mixtures(policies, steps, log_rest)
+    np.testing.assert_allclose(fast, plain, rtol=0, atol=5e-6 if single else 1e-11)
+    for found, expected in zip(fast_slopes, plain_slopes, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=near, atol=near)
+
+
+def test_the_mixture_beside_the_fallback_has_the_slopes_of_the_definition():
+    saliency = np.full(GRID.shape, 1e-30)
+    saliency[0, 0] = 1.0
+    paths = dataset_on(GRID).select(pictures=["flat"]).paths
+    maps = SaliencyMaps.from_arrays({"flat": saliency / saliency.sum()}, GRID.extent)
+    steps = Steps.of(Dataset(paths, maps), memory=MEMORY).in_single_precision()
+    policies = [Modulated(SalientLocal((1e-30, 1e-30), 12.0), FACTORS[:3])]
+    (fast, fast_slopes), (plain, plain_slopes) = mixtures(policies, steps, np.zeros((*steps.real.shape, 1)))
+    np.testing.assert_allclose(fast, plain, rtol=1e-10)
+    for found, expected in zip(fast_slopes, plain_slopes, strict=True):
+        assert np.isfinite(expected).all()
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_padding_changes_neither_sums_nor_slopes():
+    """To the last bit: steps in rows of another number, with more of them empty."""
+    steps = Steps.of(dataset_on(GRID).select(pictures=["lumpy", "flat"]), memory=MEMORY)
+
+    def of(rows: int):
+        some = packed(steps, (rows, 8)).in_single_precision()
+
+        def total(policies):
+            sums = jnp.stack([jnp.asarray(it) for it in log_normalisers(policies, some)])
+            return jnp.sum(jnp.where(some.real, sums, 0.0)), sums
+
+        with jax.enable_x64(True):
+            (_, sums), slopes = eqx.filter_jit(eqx.filter_value_and_grad(total, has_aux=True))(
+                jax.tree.map(jnp.asarray, several())
+            )
+        assert np.isfinite(sums).all()
+        return np.asarray(sums)[:, np.asarray(some.real)], [np.asarray(it) for it in jax.tree.leaves(slopes)]
+
+    (few, few_slopes), (many, many_slopes) = of(8), of(24)
+    np.testing.assert_array_equal(few, many)
+    for one, other in zip(few_slopes, many_slopes, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_larger_cells_are_those_of_a_coarser_map():
+    """Over cells of 2 x 2 the sums are the definition's on a map of means, times four, Gaussians as on the fine one."""
+    fine = Grid(10, 12, Extent(18.0, 31.0))
+    data = dataset_on(fine).select(pictures=["lumpy"])
+    steps = Steps.of(data, memory=MEMORY)
+    policies = [Modulated(it, FACTORS) for it in (SalientLocal((3.0, 4.0), 1.4), Momentum((8.0, 10.0), 0.6, 0.7))]
+    coarse = Grid(5, 6, fine.extent)
+    means = np.asarray(steps.saliency).reshape(-1, 5, 2, 6, 2).mean(axis=(2, 4))
+
+    def by_hand(policy, history) -> float:
+        with jax.enable_x64(True):
+            picture = Picture(means[0], coarse.row_centres_deg[:, None], coarse.column_centres_deg, fine)
+            centre = policy.policy.centre(history, picture)
+            away = [jnp.square(at - middle) / (2 * spread) for at, middle, spread in
+                    zip((picture.y_deg, picture.x_deg), centre, policy.policy.variances, strict=True)]  # fmt: skip
+            near = [jnp.square(at - middle) / (2 * spread) for at, middle, spread in
+                    zip(nearest_centre(fine, centre), centre, policy.policy.variances, strict=True)]  # fmt: skip
+            log_weight = policy.policy.exponent * jnp.log(means[0]) - away[0] - away[1] + near[0] + near[1]
+            return float(np.log(4) + logsumexp(log_weight + policy.log_factor(history, picture)))
+
+    with jax.enable_x64(True):
+        found = np.stack([np.asarray(it) for it in log_normalisers(policies, steps.coarsened())])
+        history = jax.tree.map(lambda leaf: jnp.asarray(leaf)[0], steps.history)
+        each = [jax.tree.map(lambda leaf, at=at: leaf[at], history) for at in range(steps.count)]
+    expected = [[by_hand(policy, history) for history in each] for policy in policies]
+    np.testing.assert_allclose(found[:, 0], expected, atol=1e-5)
 
 
 def test_strong_factors_do_not_overflow():

@@ -136,7 +136,12 @@ def log_probability(model: Model, steps: Steps) -> Float[Array, "path step"]:
             f"model {model.name!r} looks {model.memory} fixations back, the steps hold {steps.memory}: make them with "
             f"Steps.of(data, memory={model.memory})."
         )
-    return mix(choice_log_probability(model, steps), policy_log_probability(model, steps), axis=-1)
+    choice = choice_log_probability(model, steps)
+    policies = model.with_parameters(model.parameters).policies  # fields of one name are one object: see `same_factors`
+    if all(map(is_modulated_sum, policies)) and modulated_sums.serves_mixture(policies, steps):
+        rest = choice + jnp.stack([target_log_weight(it, steps) for it in policies], axis=-1)
+        return modulated_sums.log_mixture(policies, rest, steps, partial(plain_log_normalisers, steps=steps))
+    return mix(choice, policy_log_probability(model, steps), axis=-1)
 
 
 def joint_log_density(model: Model, steps: Steps) -> Float[Array, "path step"]:

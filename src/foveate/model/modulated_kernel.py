@@ -1,6 +1,6 @@
-"""The kernel of sums of modulated salient Gaussians (`modulated_sums.py`): one row of steps, with its derivative.
+"""The kernel of sums of modulated salient Gaussians (`modulated_sums.py`): a few steps, with its derivative.
 
-Sums over the cells of a picture, for some steps on it and some policies, each the product of a power of the map, a
+Sums over the cells of each step's picture, for some steps and some policies, each the product of a power of the map, a
 Gaussian on rows times one on columns, and the exponential of a log-factor that all policies have in common. The
 derivative is written out: with each cell's part of the sums at hand, all of it is again products of one map a step.
 """
@@ -12,12 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
 from foveate.model.factors import NEAR_DEG, directions
 from foveate.model.history import Array
 from foveate.model.policies import nearest_centre, squared_beyond
+
+# Log saliency of an empty cell: no real one is as small, and zero times it is a number.
+EMPTY = -1e30
 
 
 class Kind(NamedTuple):
@@ -29,26 +32,37 @@ class Kind(NamedTuple):
     digits: str
 
 
-class Shape(NamedTuple):
-    """What the sums of a row of steps depend on, other than where gaze is; nothing is an array without elements."""
+class Common(NamedTuple):
+    """What the sums of all steps depend on; nothing is an array without elements."""
 
-    centres: Float[Array, "step policy 2"]  # of the policies' Gaussians, (y, x) in degrees
     variances: Float[Array, "policy 2"]
     exponents: Float[Array, " group"]  # of saliency; policies with the same one are a group
+    place_variance: Float[Array, " place"]  # deg^2
+
+
+class OfSteps(NamedTuple):
+    """What the sums of each step depend on, other than where gaze is; nothing is an array without elements."""
+
+    centres: Float[Array, "step policy 2"]  # of the policies' Gaussians, (y, x) in degrees
     harmonics: Float[Array, "step 5"]  # of directions from the gaze
     strength: Float[Array, "step place"]  # of places that attract or repel
-    place_variance: Float[Array, " place"]  # deg^2
     drift: Float[Array, "step one"]
 
 
-class Scenery(NamedTuple):
-    """The picture and the fixations of a row of steps: data, with respect to which nothing is differentiated."""
+class Maps(NamedTuple):
+    """All pictures: data, like `Scenery`."""
 
-    log_map: Float[Array, "row column"]  # relative to its largest cell; 0 where the map is empty
-    positive: Float[Array, "row column"]  # 0 where the map is empty, else 1
-    log_relative: Float[Array, "row column"]  # what a drift multiplies
+    log_map: Float[Array, "picture row column"]  # relative to its largest cell; `EMPTY` where the map is empty
+    log_relative: Float[Array, "picture row column"]  # what a drift multiplies
+
+
+class Scenery(NamedTuple):
+    """The pictures and the fixations of steps: data, with respect to which nothing is differentiated."""
+
+    picture: Int[Array, " step"]
     gaze: Float[Array, "step 2"]
     places: Float[Array, "step place 2"]
+    bound: Float[Array, " step"]  # of the log-factor: see `upper_bound`
 
 
 class Parts(NamedTuple):
@@ -58,67 +72,96 @@ class Parts(NamedTuple):
     columns: Float[Array, "step policy column"]
     place_rows: Float[Array, "step place row"]  # with the strength
     place_columns: Float[Array, "step place column"]
-    exponents: Float[Array, " group"]
+    exponents: Float[Array, "*step group"]  # of all steps; how a result changes with them, step by step
     harmonics: Float[Array, "step 5"]
     drift: Float[Array, "step one"]
 
 
-def upper_bound(shape: Shape, scenery: Scenery) -> Float[Array, " step"]:
-    """A number that the log-factor is nowhere above. It is taken from it and added to the logarithm of the sum."""
-    steepest = jnp.abs(shape.drift) * jnp.max(jnp.abs(scenery.log_relative))
-    places = jnp.maximum(shape.strength, 0)
-    return jnp.abs(shape.harmonics).sum(axis=1) + places.sum(axis=1) + steepest.sum(axis=1)
+def upper_bound(own: OfSteps, steepest: Float[Array, " step"]) -> Float[Array, " step"]:
+    """A number that the log-factor is nowhere above, given the largest size of what a drift multiplies. It is taken
+    from the log-factor and added to the logarithm of the sum."""
+    places = jnp.maximum(own.strength, 0)
+    drift = jnp.abs(own.drift) * steepest[:, None]
+    return jnp.abs(own.harmonics).sum(axis=1) + places.sum(axis=1) + drift.sum(axis=1)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def sums(kind: Kind, scenery: Scenery, bound: Float[Array, " step"], shape: Shape) -> Float[Array, "step policy"]:
-    """The sums of every step and policy of a row, with the log-factor less its bound."""
-    return _forward(kind, scenery, bound, shape)[0]
+def sums(kind: Kind, maps: Maps, scenery: Scenery, common: Common, own: OfSteps) -> Float[Array, "step policy"]:
+    """The sums of every step and policy, with the log-factor less its bound; all steps at once."""
+    return _forward(kind, maps, scenery, common, own)[0]
 
 
-def _forward(kind: Kind, scenery: Scenery, bound: Array, shape: Shape) -> tuple[Array, Any]:
-    """The sums; kept for the derivative: what they are made of, and the sums over columns."""
-    few, parts = _fewer_digits(kind, scenery, bound), _parts(kind, scenery, shape)
-    factor = _factor(kind, few, parts)
-    by_row = _in_order(
-        kind.groups,
-        [_over_columns(_weights(few, parts, group, factor), _some(parts.columns, some))
-         for group, some in _members(kind.groups)],
-    )  # fmt: skip
-    return jnp.sum(by_row * parts.rows, axis=-1).astype(jnp.float64), (scenery, bound, shape, by_row)
+def _forward(kind: Kind, maps: Maps, scenery: Scenery, common: Common, own: OfSteps) -> tuple[Array, Any]:
+    return Block.of(kind, maps, scenery, common, own).sums, (maps, scenery, common, own)
 
 
-def _backward(kind: Kind, kept: Any, change: Float[Array, "step policy"]) -> tuple[Scenery, Array, Shape]:
-    """How the result changes with the shape, where it changes with the sums by `change`."""
-    scenery, bound, shape, by_row = kept
-    few = _fewer_digits(kind, scenery, bound)
-    parts, to_shape = jax.vjp(partial(_parts, kind, scenery), shape)
-    change = change.astype(kind.digits)
-    rows = change[:, :, None] * parts.rows
-    factor, zero = _factor(kind, few, parts), jnp.zeros((), kind.digits)
-    places = parts.place_rows.shape[1] > 0
-    by_column, exponents, held = [], dict.fromkeys(range(len(parts.exponents)), zero), zero
-    for group, some in _members(kind.groups):
-        weights, of_rows, of_columns = (
-            _weights(few, parts, group, factor), _some(rows, some), _some(parts.columns, some))  # fmt: skip
-        by_column.append(_over_rows(weights, of_rows))
-        # Each cell's part of the change, all policies of the group together.
-        part = weights * _outer(of_rows, of_columns)
-        held = held + part
-        if group is not None:
-            exponents[group] = jnp.sum(jnp.einsum("trc,rc->t", part, few.scenery.log_map))
-    changes = Parts(
-        rows=change[:, :, None] * by_row,
-        columns=_in_order(kind.groups, by_column),
-        place_rows=_over_columns(held, parts.place_columns) if places else parts.place_rows,
-        place_columns=_over_rows(held, parts.place_rows) if places else parts.place_columns,
-        exponents=jnp.stack(list(exponents.values())),
-        harmonics=_by_harmonic(kind, few, held) if parts.harmonics.shape[1] else parts.harmonics,
-        drift=jnp.einsum("trc,rc->t", held, few.scenery.log_relative)[:, None][:, : parts.drift.shape[1]],
-    )
-    # Pictures and positions are data: who differentiates in them shall notice.
-    nowhere = jax.tree.map(partial(jnp.full_like, fill_value=np.nan), (scenery, bound))
-    return (*nowhere, *to_shape(changes))
+def _backward(kind: Kind, kept: Any, change: Float[Array, "step policy"]) -> tuple[Maps, Scenery, Common, OfSteps]:
+    maps, scenery, common, own = kept
+    of_common, of_own = Block.of(kind, maps, scenery, common, own).change(change)
+    return *nowhere((maps, scenery)), jax.tree.map(lambda it: jnp.sum(it, axis=0), of_common), of_own
+
+
+def nowhere(data: Any) -> Any:
+    """Pictures and positions are data: who differentiates in them shall notice."""
+
+    def of(leaf: Array) -> Any:
+        whole = not jnp.issubdtype(leaf.dtype, jnp.floating)
+        return np.zeros(leaf.shape, jax.dtypes.float0) if whole else jnp.full_like(leaf, np.nan)
+
+    return jax.tree.map(of, data)
+
+
+class Block(NamedTuple):
+    """Some steps: their sums, and all that was worked out on the way and serves the derivative too."""
+
+    kind: Kind
+    common: Common
+    own: OfSteps
+    few: "_Few"
+    axes: "tuple[_Axis, _Axis]"
+    parts: Parts
+    weights: list[Float[Array, "step row column"]]  # of every group: power of the map times factor
+    by_row: Float[Array, "step policy row"]  # sums over columns alone
+    sums: Float[Array, "step policy"]
+
+    @classmethod
+    def of(cls, kind: Kind, maps: Maps, scenery: Scenery, common: Common, own: OfSteps) -> "Block":
+        """The sums of these steps."""
+        few, axes = _fewer_digits(kind, maps, scenery), _axes(kind, scenery, common, own)
+        parts = _parts(kind, axes, common, own)
+        log_factor, members = _log_factor(few, parts), _members(kind.groups)
+        weights = [_weights(few, parts, group, log_factor) for group, _ in members]
+        sums = [_over_columns(it, _some(parts.columns, some)) for it, (_, some) in zip(weights, members, strict=True)]
+        by_row = _in_order(kind.groups, sums)
+        return cls(kind, common, own, few, axes, parts, weights, by_row, _total(by_row * parts.rows))
+
+    def change(self, change: Float[Array, "step policy"]) -> tuple[Common, OfSteps]:
+        """How the result changes with what steps have in common, step by step, and with what they have for themselves,
+        where it changes with the sums by `change`."""
+        kind, few, parts = self.kind, self.few, self.parts
+        change = change.astype(kind.digits)
+        rows = change[:, :, None] * parts.rows
+        zero, places = jnp.zeros(len(change), kind.digits), parts.place_rows.shape[1] > 0
+        by_column, exponents, held = [], dict.fromkeys(range(len(parts.exponents)), zero), jnp.zeros((), kind.digits)
+        for weights, (group, some) in zip(self.weights, _members(kind.groups), strict=True):
+            of_rows, of_columns = _some(rows, some), _some(parts.columns, some)
+            by_column.append(_over_rows(weights, of_rows))
+            # Each cell's part of the change, all policies of the group together.
+            part = weights * _outer(of_rows, of_columns)
+            held = held + part
+            if group is not None:
+                exponents[group] = _of_cells(part * few.log_map)
+        over_columns = jnp.sum(rows * self.by_row, axis=1)  # of `held`
+        changes = Parts(
+            rows=change[:, :, None] * self.by_row,
+            columns=_in_order(kind.groups, by_column),
+            place_rows=_over_columns(held, parts.place_columns) if places else parts.place_rows,
+            place_columns=_over_rows(held, parts.place_rows) if places else parts.place_columns,
+            exponents=jnp.stack(list(exponents.values()), axis=-1),
+            harmonics=_by_harmonic(few, held, over_columns) if parts.harmonics.shape[1] else parts.harmonics,
+            drift=_of_cells(held * few.log_relative)[:, None] if parts.drift.shape[1] else parts.drift,
+        )
+        return _change_of_parts(self.axes, self.common, self.own, changes)
 
 
 sums.defvjp(_forward, _backward)
@@ -127,43 +170,104 @@ sums.defvjp(_forward, _backward)
 class _Few(NamedTuple):
     """Data in the digits that the sums have; distances from the gaze as a viewer sees them."""
 
-    scenery: Scenery
+    log_map: Float[Array, "step row column"]
+    log_relative: Float[Array, "step row column"]
     bound: Float[Array, " step"]
     up: Float[Array, "step row"]
     right: Float[Array, "step column"]
 
 
-def _fewer_digits(kind: Kind, scenery: Scenery, bound: Array) -> _Few:
+def _fewer_digits(kind: Kind, maps: Maps, scenery: Scenery) -> _Few:
     sign = 1.0 if kind.grid.extent.origin == "bottom" else -1.0
     up = sign * (kind.grid.row_centres_deg - scenery.gaze[:, :1])
     right = kind.grid.column_centres_deg - scenery.gaze[:, 1:]
-    return jax.tree.map(lambda leaf: leaf.astype(kind.digits), _Few(scenery, bound, up, right))
+    few = _Few(maps.log_map[scenery.picture], maps.log_relative[scenery.picture], scenery.bound, up, right)
+    return jax.tree.map(lambda leaf: leaf.astype(kind.digits), few)
 
 
-def _parts(kind: Kind, scenery: Scenery, shape: Shape) -> Parts:
-    """Gaussians on rows and columns: distances in all digits, exponentials in fewer."""
-    few = jax.tree.map(lambda leaf: leaf.astype(kind.digits), shape)
-    near = nearest_centre(kind.grid, shape.centres)
-    rate, place_rate = -0.5 / few.variances, -0.5 / few.place_variance
+class _Axis(NamedTuple):
+    """Gaussians on the rows or on the columns, and what their derivatives are made of."""
 
-    def gaussians(axis: int, cells: np.ndarray) -> Array:
-        squared = squared_beyond(cells, near[axis][..., None], shape.centres[..., axis, None])
-        return jnp.exp(rate[:, axis, None] * squared.astype(kind.digits))
+    beyond: Float[Array, "step policy cell"]  # distance from the cell nearest to the centre
+    nearest: Float[Array, "step policy"]  # how far that one is from the centre
+    values: Float[Array, "step policy cell"]
+    squared: Float[Array, "step place cell"]  # distance from each place
+    places: Float[Array, "step place cell"]
 
-    def places(axis: int, cells: np.ndarray) -> Array:
-        squared = jnp.square(cells - scenery.places[:, :, axis, None])
-        return jnp.exp(place_rate[:, None] * squared.astype(kind.digits))
 
-    y, x = kind.grid.row_centres_deg, kind.grid.column_centres_deg
+def _axis(kind: Kind, scenery: Scenery, common: Common, own: OfSteps, axis: int) -> _Axis:
+    """Distances in all digits, exponentials in fewer."""
+    cells = (kind.grid.row_centres_deg, kind.grid.column_centres_deg)[axis]
+    near, centre = nearest_centre(kind.grid, own.centres)[axis], own.centres[..., axis]
+    squared = squared_beyond(cells, near[..., None], centre[..., None]).astype(kind.digits)
+    from_place = jnp.square(cells - scenery.places[:, :, axis, None]).astype(kind.digits)
+    # Never infinite, since zero times that would be no number at the nearest cell.
+    least = float(jnp.finfo(kind.digits).min)
+    rate, place_rate = (
+        jnp.maximum(-0.5 / it, least).astype(kind.digits) for it in (common.variances, common.place_variance)
+    )
+    return _Axis(
+        beyond=(cells - near[..., None]).astype(kind.digits),
+        nearest=(near - centre).astype(kind.digits),
+        values=jnp.exp(rate[:, axis, None] * squared),
+        squared=from_place,
+        places=jnp.exp(place_rate[:, None] * from_place),
+    )
+
+
+def _axes(kind: Kind, scenery: Scenery, common: Common, own: OfSteps) -> tuple[_Axis, _Axis]:
+    return _axis(kind, scenery, common, own, 0), _axis(kind, scenery, common, own, 1)
+
+
+def _parts(kind: Kind, axes: tuple[_Axis, _Axis], common: Common, own: OfSteps) -> Parts:
+    few = jax.tree.map(lambda leaf: leaf.astype(kind.digits), own)
     return Parts(
-        rows=gaussians(0, y),
-        columns=gaussians(1, x),
-        place_rows=few.strength[:, :, None] * places(0, y),
-        place_columns=places(1, x),
-        exponents=few.exponents,
+        rows=axes[0].values,
+        columns=axes[1].values,
+        place_rows=few.strength[:, :, None] * axes[0].places,
+        place_columns=axes[1].places,
+        exponents=common.exponents.astype(kind.digits),
         harmonics=few.harmonics,
         drift=few.drift,
     )
+
+
+def _change_of_parts(axes: tuple[_Axis, _Axis], common: Common, own: OfSteps, changes: Parts) -> tuple[Common, OfSteps]:
+    """How the result changes with what steps have in common and for themselves, given how it does with the parts; all
+    of it step by step."""
+    variances, centres = [], []
+    for axis, change in enumerate((changes.rows, changes.columns)):
+        it = axes[axis]
+        once = change * it.values * it.beyond
+        first, second = _total(once), _total(once * it.beyond)
+        variance = common.variances[:, axis]
+        variances.append(0.5 * (second + 2 * it.nearest * first) / variance / variance)
+        centres.append(first / variance)
+    by_row = changes.place_rows * axes[0].places
+    by_column = changes.place_columns * axes[1].places
+    spread = own.strength * _total(by_row * axes[0].squared) + _total(by_column * axes[1].squared)
+    of_common = Common(
+        variances=jnp.stack(variances, axis=-1),
+        exponents=changes.exponents.astype(jnp.float64),
+        place_variance=0.5 * spread / common.place_variance / common.place_variance,
+    )
+    return of_common, OfSteps(
+        centres=jnp.stack(centres, axis=-1),
+        harmonics=changes.harmonics.astype(jnp.float64),
+        strength=_total(by_row),
+        drift=changes.drift.astype(jnp.float64),
+    )
+
+
+def _total(cells: Float[Array, "step some cell"]) -> Float[Array, "step some"]:
+    """The sum over cells, as a product for the reason of `kernels.total`."""
+    return (cells @ jnp.ones(cells.shape[-1], cells.dtype)).astype(jnp.float64)
+
+
+def _of_cells(values: Float[Array, "step row column"]) -> Float[Array, " step"]:
+    """The sum over all cells."""
+    ones = [jnp.ones(size, values.dtype) for size in values.shape[1:]]
+    return (values @ ones[1]) @ ones[0]
 
 
 def _members(groups: tuple[int | None, ...]) -> list[tuple[int | None, list[int]]]:
@@ -184,50 +288,43 @@ def _in_order(groups: tuple[int | None, ...], parts: list[Array]) -> Float[Array
 
 
 # XLA multiplies a matrix with single vectors several times as fast as with matrices of a few columns: so each vector
-# has its own product here, and sums of a few outer products are written out, to be fused with what comes of them.
+# has its own product here. Sums of a few outer products are one: written out, they are no longer vectorised once fused.
 
 
 def _over_columns(weights: Array, columns: Float[Array, "step policy column"]) -> Float[Array, "step policy row"]:
-    form = "rc,tc->tr" if weights.ndim == 2 else "trc,tc->tr"
-    return jnp.stack([jnp.einsum(form, weights, columns[:, k]) for k in range(columns.shape[1])], axis=1)
+    return jnp.stack([jnp.einsum("trc,tc->tr", weights, columns[:, k]) for k in range(columns.shape[1])], axis=1)
 
 
 def _over_rows(weights: Array, rows: Float[Array, "step policy row"]) -> Float[Array, "step policy column"]:
-    form = "rc,tr->tc" if weights.ndim == 2 else "trc,tr->tc"
-    return jnp.stack([jnp.einsum(form, weights, rows[:, k]) for k in range(rows.shape[1])], axis=1)
+    return jnp.stack([jnp.einsum("trc,tr->tc", weights, rows[:, k]) for k in range(rows.shape[1])], axis=1)
 
 
 def _outer(rows: Float[Array, "step some row"], columns: Float[Array, "step some column"]) -> Array:
     """The sum over `some` of rows times columns."""
-    return sum(
-        (rows[:, k, :, None] * columns[:, k, None, :] for k in range(1, rows.shape[1])),
-        rows[:, 0, :, None] * columns[:, 0, None, :],
-    )
+    return jnp.einsum("tkr,tkc->trc", rows, columns, precision="highest")
 
 
-def _weights(few: _Few, parts: Parts, group: int | None, factor: Array) -> Float[Array, "..."]:
-    """The power of the map times the factor; without a step's axis where there is no factor."""
-    log_map, positive = few.scenery.log_map, few.scenery.positive
-    power = jnp.ones_like(log_map) if group is None else positive * jnp.exp(parts.exponents[group] * log_map)
-    return power if factor.ndim == 0 else power * factor
+def _weights(few: _Few, parts: Parts, group: int | None, log_factor: Array) -> Float[Array, "step row column"]:
+    """The power of the map times the factor: one exponential."""
+    if group is None:
+        return jnp.broadcast_to(jnp.exp(log_factor), few.log_map.shape)
+    power = jnp.where(few.log_map > EMPTY, parts.exponents[group] * few.log_map, -jnp.inf)
+    return jnp.exp(power + log_factor)
 
 
-def _factor(kind: Kind, few: _Few, parts: Parts) -> Float[Array, "..."]:
-    """F(z) of every step, relative to its bound."""
-    harmonics, places, drift = (it.shape[1] > 0 for it in (parts.harmonics, parts.place_rows, parts.drift))
-    if not (harmonics or places or drift):
-        return jnp.ones((), kind.digits)
+def _log_factor(few: _Few, parts: Parts) -> Float[Array, "..."]:
+    """Log F(z) of every step, relative to its bound."""
     log_factor = -few.bound[:, None, None]
-    if harmonics:
+    if parts.harmonics.shape[1]:
         inverse = _inverse_distance(few)
         sine, cosine = few.up[:, :, None] * inverse, few.right[:, None, :] * inverse
         values, weights = directions(sine, cosine), parts.harmonics[:, :, None, None]
         log_factor = sum((weights[:, index] * value for index, value in enumerate(values)), log_factor)
-    if places:
+    if parts.place_rows.shape[1]:
         log_factor = log_factor + _outer(parts.place_rows, parts.place_columns)
-    if drift:
-        log_factor = log_factor + parts.drift[:, :, None] * few.scenery.log_relative
-    return jnp.exp(log_factor)
+    if parts.drift.shape[1]:
+        log_factor = log_factor + parts.drift[:, :, None] * few.log_relative
+    return log_factor
 
 
 def _inverse_distance(few: _Few) -> Float[Array, "step row column"]:
@@ -235,21 +332,27 @@ def _inverse_distance(few: _Few) -> Float[Array, "step row column"]:
     return lax.rsqrt(jnp.square(few.up)[:, :, None] + jnp.square(few.right)[:, None, :] + near)
 
 
-def _by_harmonic(kind: Kind, few: _Few, held: Float[Array, "step row column"]) -> Float[Array, "step 5"]:
-    """Sums of `held` times each of the `directions`: of polynomials in the distances on rows and columns, so that all
-    of them are matrix products of `held` over powers of the distance."""
+def _by_harmonic(
+    few: _Few, held: Float[Array, "step row column"], over_columns: Float[Array, "step row"]
+) -> Float[Array, "step 5"]:
+    """Sums of `held` times each of the `directions`, given its sums over columns.
+
+    Directions are polynomials in the distances on rows and columns, divided by powers of the distance d. With
+    right^2 = d^2 - up^2 - near^2 the even powers on columns are those of d, and sums over columns of `held`, held / d,
+    held / d^2 (both with `right` too) and held / d^4 are enough.
+    """
     inverse = _inverse_distance(few)
     once = held * inverse
     twice = once * inverse
     fourth = twice * inverse * inverse
     up, right, one = few.up, few.right, jnp.ones_like(few.right)
-
-    def moments(part: Array, *powers: Array) -> list[Array]:
-        return [jnp.einsum("trc,tc->tr", part, power) for power in powers]
-
-    right_1, zeroth_1 = moments(once, right, one)
-    squared_2, right_2, zeroth_2 = moments(twice, right**2, right, one)
-    fourth_4, squared_4, zeroth_4 = moments(fourth, right**4, right**2, one)
+    right_1, zeroth_1, right_2, zeroth_2, zeroth_4 = (
+        jnp.einsum("trc,tc->tr", part, power)
+        for part, power in ((once, right), (once, one), (twice, right), (twice, one), (fourth, one))
+    )
+    beside = jnp.square(up) + jnp.asarray(NEAR_DEG**2, up.dtype)  # d^2 - right^2
+    squared_2, squared_4 = over_columns - beside * zeroth_2, zeroth_2 - beside * zeroth_4
+    fourth_4 = squared_2 - beside * squared_4
     by_row = (
         right_1,
         up * zeroth_1,
@@ -257,4 +360,4 @@ def _by_harmonic(kind: Kind, few: _Few, held: Float[Array, "step row column"]) -
         2 * up * right_2,
         fourth_4 - 6 * up**2 * squared_4 + up**4 * zeroth_4,
     )
-    return jnp.stack([jnp.sum(it, axis=1) for it in by_row], axis=-1)
+    return jnp.stack([it @ jnp.ones(it.shape[1], it.dtype) for it in by_row], axis=-1)

@@ -3,20 +3,23 @@
     Z_k = sum_z  s(z)^alpha_k  n(z; m_k, v_k)  F(z)
     log F(z) = c . directions(z) + sum_j d_j g(z; z_j) + e log s(z)
 
-The factor F is common to all policies k of a group, so one exponential a cell serves all of them; powers of the map
-are common to all steps on a picture, and to all policies with the same exponent; and a Gaussian is a factor on the rows
-times one on the columns, so that what is left are products of matrices and vectors (`modulated_kernel.py`).
+The factor F is common to all policies k of a group, and so is the power of the map to those with the same exponent: one
+exponential a cell serves them all. A Gaussian is a factor on the rows times one on the columns, so what is left are
+products of matrices and vectors (`modulated_kernel.py`), for the scored steps, some at a time (`modulated_blocks.py`).
 
 In single precision (`Steps.in_single_precision`) the logarithm of a sum is good to about 1e-6, in half the time.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from foveate.data.grid import Grid
 from foveate.model.factors import (
     Directions,
     Factor,
@@ -27,9 +30,11 @@ from foveate.model.factors import (
     same_factors,
 )
 from foveate.model.history import Array, History, Picture
-from foveate.model.modulated_kernel import Kind, Scenery, Shape, sums, upper_bound
-from foveate.model.policies import Policy, SalientGaussian
-from foveate.model.steps import Steps
+from foveate.model.model import mix
+from foveate.model.modulated_blocks import mixed, sums_of_scored
+from foveate.model.modulated_kernel import EMPTY, Common, Kind, Maps, OfSteps, Scenery, sums, upper_bound
+from foveate.model.policies import Policy, SalientGaussian, nearest_centre
+from foveate.model.steps import Steps, larger_cells
 
 SUMMED = Directions | VisitedBefore | SaliencyDrift  # the factors that these sums know
 
@@ -56,7 +61,7 @@ def log_sums(policies: Sequence[Policy], steps: Steps, otherwise: ByDefinition) 
         factors = _factors(policies[left[0]])
         together = [index for index in left if same_factors(_factors(policies[index]), factors)]
         some = [policies[index] for index in together]
-        totals = _with_common_factors(some, factors, steps, otherwise)
+        totals = _with_common_factors(some, steps, otherwise)
         found |= {index: totals[..., place] for place, index in enumerate(together)}
         left = [index for index in left if index not in together]
     return [found[index] for index in range(len(policies))]
@@ -66,52 +71,115 @@ def _factors(policy: Policy) -> tuple[Factor, ...]:
     return policy.factors if isinstance(policy, Modulated) else ()
 
 
+def serves_mixture(policies: Sequence[Policy], steps: Steps) -> bool:
+    """Whether `log_mixture` can be asked for: all policies have the same factors, and it is no GPU that asks."""
+    return not steps.batched and all(known(it) and same_factors(_factors(it), _factors(policies[0])) for it in policies)
+
+
+def log_mixture(
+    policies: Sequence[Policy], log_rest: Float[Array, "path step policy"], steps: Steps, otherwise: ByDefinition
+) -> Float[Array, "path step"]:
+    """Log of the sum over policies of exp(log_rest) divided by the policy's sum: the probability of each step, where
+    `log_rest` has the choice and the weight of the fixated cell. Value and slopes take one pass over the cells."""
+    ready = _Ready.of(policies, steps)
+    flat = jax.tree.map(lambda leaf: jnp.reshape(leaf, (steps.real.size, *leaf.shape[2:])),
+                        (ready.scenery, ready.own, log_rest - ready.scale))  # fmt: skip
+    scored = jnp.ravel(jnp.asarray(steps.real))
+    every: Any = mixed(ready.kind, ready.maps, flat[0], scored, flat[2], ready.common, flat[1])
+    found, sums = every
+    return lax.cond(
+        ready.exact(lax.stop_gradient(sums)),
+        lambda: jnp.reshape(found, steps.real.shape),
+        lambda: mix(jnp.zeros(()), log_rest - jnp.moveaxis(jnp.asarray(otherwise(policies)), 0, -1), axis=-1),
+    )
+
+
 def _with_common_factors(
-    policies: Sequence[Policy],
-    factors: tuple[Factor, ...],
-    steps: Steps,
-    otherwise: ByDefinition,
+    policies: Sequence[Policy], steps: Steps, otherwise: ByDefinition
 ) -> Float[Array, "path step policy"]:
-    gaussians = [base for base in (it.base for it in policies) if isinstance(base, SalientGaussian)]
-    groups, exponents = _by_exponent(gaussians)
-    kind = Kind(groups, steps.grid, "float32" if steps.single else "float64")
-    maps, largest = _maps(steps)
-
-    def of_row(row: tuple[Array, History]) -> tuple[Array, Array]:
-        """The sums themselves, and the logarithm of what each was divided by."""
-        index, history = row
-        picture = steps.picture_of(index)
-        shape, places = _shape(gaussians, factors, exponents, history, picture)
-        log_map, positive, relative = (it[index] for it in maps)
-        scenery = Scenery(log_map, positive, relative, jnp.asarray(history.position_deg)[:, 0], places)
-        bound = lax.stop_gradient(upper_bound(shape, scenery))
-        powers = jnp.stack([jnp.zeros(()) if group is None else exponents[group] for group in groups])
-        return sums(kind, scenery, bound, shape), bound[:, None] + powers * largest[index]
-
-    found, scale = lax.map(of_row, (jnp.asarray(steps.picture), steps.history))
-    least = SMALLEST[kind.digits]
+    ready = _Ready.of(policies, steps)
+    kind, maps, common = ready.kind, ready.maps, ready.common
+    if steps.batched:  # a loop whose end is not known before would be slow for many parameter sets side by side
+        found = jnp.asarray(lax.map(lambda row: sums(kind, maps, row[0], common, row[1]), (ready.scenery, ready.own)))
+    else:
+        flat = jax.tree.map(
+            lambda leaf: jnp.reshape(leaf, (steps.real.size, *leaf.shape[2:])), (ready.scenery, ready.own)
+        )
+        every: Any = sums_of_scored(kind, maps, flat[0], jnp.ravel(jnp.asarray(steps.real)), common, flat[1])
+        found = jnp.reshape(every, (*steps.real.shape, len(policies)))
 
     def trusted() -> Array:
-        return jnp.log(jnp.maximum(found, least)) + scale
+        return jnp.log(jnp.maximum(found, SMALLEST[kind.digits])) + ready.scale
 
     if steps.batched:  # maps without empty cells, in double precision: sums are nowhere near where posteriors lie
         return trusted()
-    exact = jnp.all((found > least) & jnp.isfinite(found))
-    return lax.cond(exact, trusted, lambda: jnp.moveaxis(jnp.asarray(otherwise(policies)), 0, -1))
+    return lax.cond(ready.exact(found), trusted, lambda: jnp.moveaxis(jnp.asarray(otherwise(policies)), 0, -1))
 
 
-def _maps(steps: Steps) -> tuple[tuple[Array, Array, Array], Float[Array, " picture"]]:
-    """The first three of a row's `Scenery` for every picture, and the logarithm of the largest cell of each."""
-    saliency = jnp.asarray(steps.saliency)
+class _Ready(NamedTuple):
+    """All that the kernel is asked with, and the logarithm of what its sums were divided by."""
+
+    kind: Kind
+    maps: Maps
+    scenery: Scenery
+    common: Common
+    own: OfSteps
+    scale: Float[Array, "path step policy"]
+
+    @classmethod
+    def of(cls, policies: Sequence[Policy], steps: Steps) -> "_Ready":
+        """For policies with the same factors."""
+        factors = _factors(policies[0])
+        gaussians = [base for base in (it.base for it in policies) if isinstance(base, SalientGaussian)]
+        groups, exponents = _by_exponent(gaussians)
+        grid = larger_cells(steps.grid) if steps.larger else steps.grid
+        kind = Kind(groups, grid, "float32" if steps.single or steps.larger else "float64")
+        maps, largest = _maps(steps, kind, drift=any(isinstance(it, SaliencyDrift) for it in factors))
+        steepest = jnp.max(jnp.abs(maps.log_relative), axis=(1, 2), initial=0.0)
+        common = _common(gaussians, factors, exponents)
+
+        def of_row(row: tuple[Array, History]) -> tuple[Scenery, OfSteps]:
+            index, history = row
+            own, places = _of_steps(gaussians, factors, history, steps.picture_of(index))
+            picture = jnp.broadcast_to(index, places.shape[:1])
+            bound = lax.stop_gradient(upper_bound(own, steepest[picture]))
+            return Scenery(picture, jnp.asarray(history.position_deg)[:, 0], places, bound), own
+
+        scenery, own = jax.vmap(of_row)((jnp.asarray(steps.picture), steps.history))
+        powers = jnp.stack([jnp.zeros(()) if group is None else exponents[group] for group in groups])
+        scale = scenery.bound[..., None] + powers * largest[jnp.asarray(steps.picture)][:, None, None]
+        if steps.larger:
+            scale = scale + _of_larger_cells(steps.grid, grid, own.centres, common.variances)
+        return cls(kind, maps, scenery, common, own, scale)
+
+    def exact(self, found: Array) -> Bool[Array, ""]:
+        """Whether no sum has lost its digits."""
+        return jnp.all((found > SMALLEST[self.kind.digits]) & jnp.isfinite(found))
+
+
+def _of_larger_cells(
+    grid: Grid, larger: Grid, centres: Float[Array, "path step policy 2"], variances: Float[Array, "policy 2"]
+) -> Float[Array, "path step policy"]:
+    """What the logarithm of a sum over larger cells lacks: each stands for several, and Gaussians are relative to their
+    value at the nearest cell, which is another one."""
+    away = [jnp.square(jnp.stack(nearest_centre(it, centres), axis=-1) - centres) for it in (larger, grid)]
+    return np.log(grid.cells / larger.cells) + jnp.sum((-0.5 / variances) * (away[0] - away[1]), axis=-1)
+
+
+def _maps(steps: Steps, kind: Kind, drift: bool) -> tuple[Maps, Float[Array, " picture"]]:
+    """All maps on the grid of the sums, and the logarithm of the largest cell of each."""
+    saliency, grid = jnp.asarray(steps.saliency), kind.grid
+    if grid != steps.grid:
+        several = steps.grid.rows // grid.rows, steps.grid.columns // grid.columns
+        saliency = saliency.reshape(len(saliency), grid.rows, several[0], grid.columns, several[1]).mean(axis=(2, 4))
     positive = saliency > 0
     log_map = jnp.where(positive, jnp.log(jnp.where(positive, saliency, 1.0)), -jnp.inf)
     largest = jnp.max(log_map, axis=(1, 2))
-    relative = jax.vmap(lambda it: log_relative_saliency(Picture.whole(steps.grid, it)))(saliency)
-    return (
-        jnp.where(positive, log_map - largest[:, None, None], 0.0),
-        positive.astype(jnp.float64),
-        relative,
-    ), largest
+    share = saliency * (steps.grid.cells / grid.cells)  # of a cell of this grid
+    relative = jax.vmap(lambda it: log_relative_saliency(Picture.whole(grid, it)))
+    log_relative = relative(share) if drift else jnp.zeros((len(saliency), 0, 0))
+    maps = Maps(jnp.where(positive, log_map - largest[:, None, None], EMPTY), log_relative)
+    return jax.tree.map(lambda it: it.astype(kind.digits), maps), largest
 
 
 def _by_exponent(policies: Sequence[SalientGaussian]) -> tuple[tuple[int | None, ...], Float[Array, " group"]]:
@@ -130,19 +198,25 @@ def _by_exponent(policies: Sequence[SalientGaussian]) -> tuple[tuple[int | None,
     return tuple(places), jnp.stack([jnp.asarray(it, jnp.float64) for it in different] or [jnp.zeros(())])
 
 
-def _shape(
-    policies: Sequence[SalientGaussian],
-    factors: tuple[Factor, ...],
-    exponents: Float[Array, " group"],
-    history: History,
-    picture: Picture,
-) -> tuple[Shape, Float[Array, "step place 2"]]:
-    """The shape of a row of steps, and the places that attract or repel."""
+def _common(
+    policies: Sequence[SalientGaussian], factors: tuple[Factor, ...], exponents: Float[Array, " group"]
+) -> Common:
+    variance = [jnp.broadcast_to(it.omega, (it.span,)) for it in factors if isinstance(it, VisitedBefore)]
+    return Common(
+        variances=jnp.stack([jnp.asarray(it.variances) for it in policies]),
+        exponents=exponents,
+        place_variance=jnp.concatenate([jnp.zeros(0), *variance]),
+    )
+
+
+def _of_steps(
+    policies: Sequence[SalientGaussian], factors: tuple[Factor, ...], history: History, picture: Picture
+) -> tuple[OfSteps, Float[Array, "step place 2"]]:
+    """What a row of steps has for itself, and the places that attract or repel."""
     steps = len(jnp.asarray(history.count))
     harmonics = jnp.zeros((steps, 5 if any(isinstance(it, Directions) for it in factors) else 0))
     strength: list[Array] = [jnp.zeros((steps, 0))]
     place: list[Array] = [jnp.zeros((steps, 0, 2))]
-    variance: list[Array] = [jnp.zeros(0)]
     drift: list[Array] = []
     for factor in factors:
         if isinstance(factor, Directions):
@@ -151,18 +225,14 @@ def _shape(
             how_much, where = jax.vmap(factor.places)(history)
             strength.append(how_much)
             place.append(where)
-            variance.append(jnp.broadcast_to(factor.omega, how_much.shape[1:]))
         elif isinstance(factor, SaliencyDrift):
             drift.append(jax.vmap(lambda h, it=factor: it.exponent(h, picture))(history))
     centres = [jnp.broadcast_to(jax.vmap(lambda h, it=it: it.centre(h, picture))(history), (steps, 2))
                for it in policies]  # fmt: skip
-    shape = Shape(
+    own = OfSteps(
         centres=jnp.stack(centres, axis=1),
-        variances=jnp.stack([jnp.asarray(it.variances) for it in policies]),
-        exponents=exponents,
         harmonics=harmonics,
         strength=jnp.concatenate(strength, axis=1),
-        place_variance=jnp.concatenate(variance),
         drift=sum(drift, jnp.zeros(steps))[:, None] if drift else jnp.zeros((steps, 0)),
     )
-    return shape, jnp.concatenate(place, axis=1)
+    return own, jnp.concatenate(place, axis=1)
