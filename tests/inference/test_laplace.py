@@ -14,7 +14,7 @@ from small_problems import FALSE_ALARM, one_mode, one_mode_answer, six_numbers, 
 from foveate.errors import InputError
 from foveate.inference import laplace as module
 from foveate.inference.curvature import as_covariance, find_tops, hessian
-from foveate.inference.diagnosis import diagnose
+from foveate.inference.diagnosis import chain_diagnostics, diagnose
 from foveate.inference.importance import importance
 from foveate.inference.laplace import laplace, smoothed_weights
 from foveate.inference.mixture import Mixture
@@ -44,6 +44,9 @@ class Known(Target):
     @property
     def size(self) -> int:
         return SIZE
+
+    def coarsened(self):
+        return self
 
     def log_density(self, vector):
         away = vector - MIDDLE
@@ -129,6 +132,43 @@ def test_chains_keep_a_gaussian(known):
         assert surprise(found.real[..., i], MIDDLE[i]) > FALSE_ALARM
         assert surprise((found.real[..., i] - MIDDLE[i]) ** 2, COVARIANCE[i, i]) > FALSE_ALARM
     assert 0.6 < found.acceptance.mean() < 0.95
+
+
+def test_chains_learn_a_metric_that_was_wrong(known):
+    """One direction is fifty times as wide as the metric says, as where curvature at a top misleads."""
+    narrow = np.where(np.arange(SIZE) == 3, 0.02, 1.0)
+    mixture = Mixture.of(np.ones(1), MIDDLE[None], (COVARIANCE * np.outer(narrow, narrow))[None], 20.0)
+
+    def effective(warmup: int) -> float:
+        rng = np.random.default_rng(4)
+        places = rng.multivariate_normal(MIDDLE, COVARIANCE, 4)
+        found = move(known(), places, mixture, rng, warmup=warmup, draws=300, report=silent)
+        assert warmup < 100 or surprise(found.real[..., 0], MIDDLE[0]) > FALSE_ALARM
+        return float(np.min(chain_diagnostics(found.real)[1]))
+
+    assert effective(180) > 5 * effective(12)
+
+
+class Nearly(Known):
+    """A target whose cheaper stand-in has its top elsewhere, and is a third narrower."""
+
+    away: float = eqx.field(static=True, default=0.0)
+
+    def coarsened(self):
+        return Nearly(self.model, self.steps, away=1.0)
+
+    def log_density(self, vector):
+        width = 1 + self.away / 2
+        return Known.log_density(self, MIDDLE + width * (vector - MIDDLE - self.away * _SCALES))
+
+
+def test_the_last_steps_of_a_climb_lead_to_the_top_of_the_target_itself():
+    target = Nearly(one_mode().model, one_mode().steps)
+    tops, _, _ = find_tops(target, start(), np.full(SIZE, 1.0), 200)
+    distance = (tops[0].vector - MIDDLE) @ np.linalg.solve(COVARIANCE, tops[0].vector - MIDDLE)
+    assert 0.5 * distance < 0.02  # nats below the top; the stand-in's is thirty times as far
+    assert tops[0].log_density == pytest.approx(float(target.log_density(MIDDLE)), abs=0.02)
+    assert _SCALES @ np.linalg.solve(COVARIANCE, _SCALES) / 2 > 0.6
 
 
 class TwoModes(Known):

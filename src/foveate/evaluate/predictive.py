@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from scipy.special import logsumexp
 
 from foveate.data.dataset import Dataset
@@ -15,16 +14,11 @@ from foveate.evaluate.crossval import CrossValidation
 from foveate.evaluate.fitted import Fitted, FittedFolds
 from foveate.evaluate.heldout import Told
 from foveate.evaluate.scores import NATS_PER_BIT
-from foveate.inference.pointwise import step_table
+from foveate.inference.pointwise import step_log_probabilities, step_table
 from foveate.inference.target import Target, evaluate
-from foveate.model.history import Array
-from foveate.model.likelihood import check_model_and_steps, log_probability
+from foveate.model.likelihood import check_model_and_steps
 from foveate.model.packing import packed
 from foveate.model.steps import Steps
-
-
-def _steps(target: Target, vector: Float[Array, " number"]) -> Float[Array, "row step"]:
-    return log_probability(target.model.from_real(vector), target.steps)
 
 
 def predictive_bits(fitted: Fitted, data: Dataset) -> pd.DataFrame:
@@ -33,7 +27,7 @@ def predictive_bits(fitted: Fitted, data: Dataset) -> pd.DataFrame:
     check_model_and_steps(fitted.model, steps)
     with jax.enable_x64(True):
         target = jax.tree.map(jnp.asarray, Target(fitted.model, steps))
-    each = np.asarray(evaluate(_steps, target, fitted.vectors))[:, np.asarray(steps.real)]
+    each = np.asarray(evaluate(step_log_probabilities, target, fitted.vectors))[:, np.asarray(steps.real)]
     nats = logsumexp(each, axis=0) - np.log(len(each))
     return step_table(data).assign(value=(nats + np.log(data.maps.grid.cells)) / NATS_PER_BIT)
 

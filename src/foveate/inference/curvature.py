@@ -28,6 +28,9 @@ WIDEST = 2.0
 # nat are one top.
 KEPT_NATS, SAME_NATS, MOST_TOPS = 15.0, 1.0, 4
 
+# A top is level enough where the next step promises less than this.
+LEVEL_NATS, MOST_LIFTS = 0.01, 12
+
 
 @dataclass(frozen=True, eq=False)
 class Top:
@@ -95,19 +98,43 @@ def as_covariance(
 def find_tops(
     target: Target, starts: Float[np.ndarray, "start number"], spread: Float[np.ndarray, " number"], most: int
 ) -> tuple[list[Top], list[float], int]:
-    """Distinct tops that climbs from `starts` end at, the highest first; where each climb ended; evaluations spent."""
-    climbed = sorted(climbs(target, starts, most, spread), key=lambda it: -it[1])
+    """Distinct tops that climbs from `starts` end at, the highest first; where each climb ended; evaluations spent.
+
+    Most of the way, and the curvature, are on a cheaper density much like the target (`Target.coarsened`); a few steps
+    by that curvature then lead to the target's own top.
+    """
+    rough = target.coarsened()
+    climbed = sorted(climbs(rough, starts, most, spread), key=lambda it: -it[1])
     ends = [value for _, value, _ in climbed]
     spent, tops = sum(evaluations for *_, evaluations in climbed), []
     for vector, value, _ in climbed:
         known = any(top.nats_below(vector) < SAME_NATS for top in tops)
         if known or not np.isfinite(value) or value < ends[0] - KEPT_NATS or len(tops) == MOST_TOPS:
             continue
-        second, gradients = hessian(target, vector, spread)
-        spent += gradients
+        second, gradients = hessian(rough, vector, spread)
         covariance, widened = as_covariance(second, spread)
-        tops.append(Top(vector, value, covariance, widened))
-    return tops, ends, spent
+        found, gradients_there = _lifted(target, Top(vector, value, covariance, widened))
+        spent += gradients + gradients_there
+        tops.append(found)
+    return sorted(tops, key=lambda it: -it.log_density), ends, spent
+
+
+def _lifted(target: Target, top: Top) -> tuple[Top, int]:
+    """The top of the target near that of a density much like it, by Newton's steps with the curvature of the latter;
+    and the gradients that it took."""
+    (value,), (slope,) = values_and_gradients(target, top.vector[None])
+    best, step, spent = (top.vector, value, slope), 1.0, 1
+    while spent < MOST_LIFTS and np.isfinite(best[1]):
+        ahead = step * (top.covariance @ best[2])
+        if 0.5 * step * float(best[2] @ top.covariance @ best[2]) < LEVEL_NATS:
+            break
+        (value,), (slope,) = values_and_gradients(target, (best[0] + ahead)[None])
+        spent += 1
+        if value > best[1]:
+            best, step = (best[0] + ahead, value, slope), min(1.0, 2 * step)
+        else:
+            step /= 2
+    return Top(best[0], float(best[1]), top.covariance, top.widened), spent
 
 
 def near_starts(

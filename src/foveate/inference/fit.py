@@ -77,11 +77,18 @@ def fit(
         "pictures": len(data.paths.pictures),
         "grid": list(data.maps.grid.shape),
         "seconds": round(time.perf_counter() - started, 3),
-        "versions": {name: version(name) for name in ("foveate", "jax", "blackjax", "numpy", "arviz-stats")},
-        "machine": f"{platform.machine()} {platform.system()}, {jax.default_backend()}",
+        **made_with(),
     }
     observer = data.paths.observers[0]
     return Posterior(model, observer, samples, diagnose(model.labels, samples), provenance)
+
+
+def made_with() -> dict[str, Any]:
+    """Versions and machine, for the record."""
+    return {
+        "versions": {name: version(name) for name in ("foveate", "jax", "blackjax", "numpy", "arviz-stats")},
+        "machine": f"{platform.machine()} {platform.system()}, {jax.default_backend()}",
+    }
 
 
 def draw(

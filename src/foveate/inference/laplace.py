@@ -43,7 +43,7 @@ ROUND = 64  # draws of a replicate at a time
 EFFECTIVE_DRAWS, MOST_DRAWS = 450, 1024  # every number shall have so many effective draws; of a replicate at most
 LEAST_EFFICIENCY = 0.1  # with fewer effective draws per draw, chains cost less
 
-WARMUP = 12  # moves that find the step
+WARMUP, LONG_WARMUP = 12, 180  # moves that find the step; of chains that run until they agree, the metric too
 # Chains run until every number has this many effective draws and they agree as well as this, but no longer than that.
 MOVED_EFFECTIVE, MOVED_RHAT, MOST_MOVES = 420, 1.009, 3000
 
@@ -130,7 +130,7 @@ def _learnt(target: Target, mixture: Mixture, rng: np.random.Generator, threads:
     """The mixture with centres and scales from weighted draws, as far as those can tell more than the curvature."""
     size = target.size
     record, vectors = Record.empty(size), mixture.sample(LEARNING_ROUND, rng)
-    record.add(mixture, vectors, log_densities(target, vectors, threads=threads))
+    record.add(mixture, vectors, log_densities(target.coarsened(), vectors, threads=threads))
     if not np.isfinite(record.log_density).any():
         return mixture
     weight, _ = record.tempered(min(EFFECTIVE_PER_NUMBER * size, LEARNING_ROUND / 2))
@@ -194,7 +194,8 @@ def _moved(
     places = weighted.real[np.arange(len(best)), best]
     wanted = settings["moves"]
     found = move(
-        target, places, mixture, rng, warmup=WARMUP, draws=MOST_MOVES if wanted is None else wanted, report=report,
+        target, places, mixture, rng, report=report,
+        warmup=LONG_WARMUP if wanted is None else WARMUP, draws=MOST_MOVES if wanted is None else wanted,
         enough=(lambda real: False) if wanted else _agree,
     )  # fmt: skip
     return Samples(

@@ -14,14 +14,20 @@ from jaxtyping import Float
 from foveate.inference.climb import values_and_gradients
 from foveate.inference.mixture import Mixture
 from foveate.inference.samples import Progress, Report
-from foveate.inference.target import Target
+from foveate.inference.target import Target, log_densities
 
-LEAPS = (2, 3, 4)  # of a trajectory, one of them at random: a fixed number may come back to where it started
+LEAPS = (4, 5, 6, 7)  # of a trajectory, one of them at random: a fixed number may come back to where it started
 JITTER = 0.2  # of the step, for the same reason
 ACCEPTANCE, LEARNING = 0.8, 1.0  # wanted; how fast the step follows, less with every move
 DIVERGENCE = 1000.0  # nats of energy lost or gained on a trajectory
 JUMP_EVERY = 2  # trajectories: a proposal of the mixture
 BLOCK = 50  # moves between two looks at whether there are enough
+
+# Long warm-ups learn the metric from what chains have seen since the last of these moves. Curvature at a top may take a
+# posterior's width in some directions for a third of what it is.
+LEARNT_AFTER = (30, 70, 150)
+HELD = 0.4  # effective draws for each draw, about: they count against the curvature as far as there are many
+LEARNT_SHARE = 0.5  # of jumps that come from what was learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +56,23 @@ def move(
 ) -> Moved:
     """Chains from `starts` by Hamiltonian moves in the metric of the mixture's largest component.
 
-    The first `warmup` moves find the step, and are forgotten. There are `draws` more, or fewer where those so far are
-    `enough`.
+    The first `warmup` moves find the step and, where there are many, the metric; they are forgotten. There are `draws`
+    more, or fewer where those so far are `enough`.
     """
-    factor = np.asarray(mixture.factor)[int(np.argmax(mixture.share))]
+    scale = mixture.scale[int(np.argmax(mixture.share))]
+    factor, given = np.linalg.cholesky(scale), mixture
     place = np.array(starts, dtype=np.float64)
     value, slope = values_and_gradients(target, place)
-    log_step, evaluations, kept = np.log(1.2 * place.shape[1] ** -0.25), len(place), []
+    first_step = np.log(1.2 * place.shape[1] ** -0.25)
+    log_step, since, evaluations, seen, kept = first_step, 0, len(place), [], []
     jumps = proposals = 0
     for turn in range(warmup + draws):
+        if turn in LEARNT_AFTER and turn < warmup:
+            if turn > LEARNT_AFTER[0]:
+                middle, learnt = _shape_of(np.stack(seen, axis=1), scale)
+                factor = np.linalg.cholesky(learnt)
+                mixture = given.with_component(LEARNT_SHARE, middle, learnt, float(np.min(given.freedom)))
+            log_step, since, seen = first_step, turn, []
         step = np.exp(log_step) * rng.uniform(1 - JITTER, 1 + JITTER)
         leaps = int(rng.choice(LEAPS))
         speed = rng.standard_normal(place.shape)
@@ -74,10 +88,13 @@ def move(
         place, value, slope = _taken(rng, acceptance, (there, there_value, there_slope), (place, value, slope))
         evaluations += leaps * len(place)
         if turn % JUMP_EVERY == 0:
-            place, value, slope, jumped = _jump(target, mixture, rng, place, value, slope)
-            jumps, proposals, evaluations = jumps + jumped, proposals + len(place), evaluations + len(place)
+            place, value, jumped = _jump(target, mixture, rng, place, value)
+            slope[jumped] = values_and_gradients(target, place[jumped])[1] if jumped.any() else 0.0
+            jumps, proposals = jumps + int(jumped.sum()), proposals + len(place)
+            evaluations += len(place) + int(jumped.sum())
         if turn < warmup:
-            log_step += LEARNING * (acceptance.mean() - ACCEPTANCE) / np.sqrt(turn + 1)
+            log_step += LEARNING * (acceptance.mean() - ACCEPTANCE) / np.sqrt(turn - since + 1)
+            seen.append(place)
         else:
             kept.append((place, value, acceptance, diverging.astype(np.float64)))
         report(Progress("moving", turn + 1, warmup + draws, {"acceptance": float(acceptance.mean())}))
@@ -85,6 +102,20 @@ def move(
             break
     real, log_density, rates, diverged = (np.stack(part, axis=1) for part in zip(*kept, strict=True))
     return Moved(real, log_density, rates, diverged, float(np.exp(log_step)), jumps / proposals, evaluations)
+
+
+def _shape_of(
+    seen: Float[np.ndarray, "chain draw number"], scale: Float[np.ndarray, "number number"]
+) -> tuple[Float[np.ndarray, " number"], Float[np.ndarray, "number number"]]:
+    """Middle and covariance of draws; as far as these are few, the latter is the given one.
+
+    Within chains: those that sit in different modes shall not make the metric as wide as what is between them.
+    """
+    chains, draws, size = seen.shape
+    held = HELD * chains * draws
+    known = held / (held + size)
+    away = (seen - seen.mean(axis=1, keepdims=True)).reshape(-1, size)
+    return seen.mean(axis=(0, 1)), (1 - known) * scale + known * (away.T @ away) / (chains * (draws - 1))
 
 
 def _chance(gained: Float[np.ndarray, " chain"]) -> Float[np.ndarray, " chain"]:
@@ -99,16 +130,11 @@ def _taken(rng: np.random.Generator, chance: np.ndarray, new: tuple, old: tuple)
 
 
 def _jump(
-    target: Target,
-    mixture: Mixture,
-    rng: np.random.Generator,
-    place: np.ndarray,
-    value: np.ndarray,
-    slope: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """One proposal of the mixture to each chain; and how many were accepted."""
+    target: Target, mixture: Mixture, rng: np.random.Generator, place: np.ndarray, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One proposal of the mixture to each chain: places, values, and which chains took theirs."""
     proposed = rng.permutation(mixture.sample(len(place), rng))  # they come sorted by component
-    found, found_slope = values_and_gradients(target, proposed)
+    found = log_densities(target, proposed)
     chance = _chance(found - mixture.log_density(proposed) - value + mixture.log_density(place))
-    moved = _taken(rng, chance, (proposed, found, found_slope), (place, value, slope))
-    return *moved, int((moved[0] != place).any(axis=1).sum())
+    place_there, value_there = _taken(rng, chance, (proposed, found), (place, value))
+    return place_there, value_there, (place_there != place).any(axis=1)

@@ -36,7 +36,8 @@ class Accuracy:
     converged: bool  # the fit behind it
 
 
-def _steps(target: Target, vector: Float[Array, " number"]) -> Float[Array, "row step"]:
+def step_log_probabilities(target: Target, vector: Float[Array, " number"]) -> Float[Array, "row step"]:
+    """Log-probability of every step of a target, padding included, for use with `evaluate`."""
     return log_probability(target.model.from_real(vector), target.steps)
 
 
@@ -64,7 +65,7 @@ def pointwise_log_likelihood(posterior: Posterior, data: Dataset) -> Float[np.nd
     """Log-probability (nats) of every scored step of `data` under every draw, in the order of `step_table`."""
     target = _target(posterior, data)
     chains, draws = posterior.samples.real.shape[:2]
-    values = _each(_steps, posterior, target, chains * draws)
+    values = _each(step_log_probabilities, posterior, target, chains * draws)
     return values.reshape(chains, draws, -1)
 
 

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Float
 
 from foveate.data.dataset import Dataset
@@ -106,9 +107,16 @@ class Target(eqx.Module):
 
 
 @eqx.filter_jit
-def _group(function: Callable[[Target, Array], Array], target: Target, vectors: Float[Array, "set number"]) -> Array:
-    together = jax.vmap if target.steps.batched else partial(partial, jax.lax.map)
-    return together(partial(function, target))(vectors)
+def _group(
+    function: Callable[[Target, Array], Array], target: Target, vectors: Float[Array, "set number"], count: Array
+) -> Array:
+    """Of a group's vectors the first `count` matter; the others cost nothing where one comes after another."""
+    of = partial(function, target)
+    if target.steps.batched:
+        return jax.vmap(of)(vectors)
+    nothing = jax.tree.map(lambda it: jnp.zeros(it.shape, it.dtype), jax.eval_shape(of, vectors[0]))
+    places = jnp.arange(len(vectors))
+    return lax.map(lambda it: lax.cond(it[0] < count, of, lambda _: nothing, it[1]), (places, vectors))
 
 
 def _side_by_side(steps: Steps) -> int:
@@ -133,8 +141,8 @@ def evaluate(
     count = len(vectors)
     size = _side_by_side(target.steps) if target.steps.batched and count > GROUP else GROUP
     whole = np.concatenate([vectors, vectors[-1:].repeat(-count % size, axis=0)])
-    groups = [whole[first : first + size] for first in range(0, count, size)]
-    call = double_precision(lambda group: np.asarray(_group(function, target, group)))
+    groups = [(whole[first : first + size], np.asarray(min(size, count - first))) for first in range(0, count, size)]
+    call = double_precision(lambda group: np.asarray(_group(function, target, *group)))
     if threads == 1 or len(groups) == 1:
         found = [call(group) for group in groups]
     else:
