@@ -1,6 +1,5 @@
 """Tasks give the same bits wherever they are computed, and survive the death of what computes them."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,11 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+from dask_processes import Dask
 from small_tasks import draws_of, same, small_tasks
 
 from foveate.errors import InputError
+from foveate.execution.cluster import Cluster
 from foveate.execution.graph import completed
-from foveate.execution.places import Cluster, Here, Place, Processes, place_for
+from foveate.execution.places import Here, Place, Processes, place_for
 
 
 def run(place: Place) -> dict:
@@ -84,53 +85,17 @@ def test_one_worker_is_this_process_and_a_scheduler_excludes_workers():
 # --- a real Dask scheduler and workers -----------------------------------------------------------------------------
 
 
-class Dask:
-    """A scheduler and workers, each a process of its own on this machine."""
-
-    def __init__(self, folder: Path):
-        self.folder, self.processes = folder, []
-        self.scheduler = self.start("scheduler", "--port", "0", "--dashboard-address", "127.0.0.1:0",
-                                    "--scheduler-file", str(folder / "scheduler.json"))  # fmt: skip
-        deadline = time.monotonic() + 60
-        while not (folder / "scheduler.json").exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        self.address = json.loads((folder / "scheduler.json").read_text())["address"]
-
-    def start(self, *words: str) -> subprocess.Popen:
-        program = [sys.executable, "-m", "distributed.cli.dask_" + words[0], *words[1:]]
-        with (self.folder / f"{words[0]}-{len(self.processes)}.log").open("w") as log:
-            process = subprocess.Popen(program, stdout=log, stderr=log, cwd=self.folder)
-        self.processes.append(process)
-        return process
-
-    def worker(self) -> subprocess.Popen:
-        return self.start("worker", self.address, "--nthreads", "1", "--no-dashboard", "--no-nanny")
-
-    def close(self) -> None:
-        for process in reversed(self.processes):
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture
 def dask(tmp_path):
-    found = Dask(tmp_path)
-    yield found
-    found.close()
-
-
-def wait_for_workers(address: str, count: int) -> None:
-    from distributed import Client
-
-    with Client(address, timeout=30) as client:
-        client.wait_for_workers(count, timeout=60)
+    with Dask(tmp_path) as found:
+        yield found
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # of Dask's own
 def test_a_cluster_gives_the_same_bits_and_survives_a_killed_worker(dask, here):
     first = dask.worker()
-    wait_for_workers(dask.address, 1)
+    dask.wait_for_workers(1)
     found, place = [], Cluster(dask.address)
     with place:
         for number, item in enumerate(completed(small_tasks(), place)):
@@ -147,16 +112,17 @@ def test_a_scheduler_that_is_not_there_or_has_no_workers_is_said(dask, monkeypat
     with pytest.raises(InputError, match="has no workers: start some"), Cluster(dask.address):
         pass
     dask.scheduler.kill()
-    monkeypatch.setattr("foveate.execution.places.CONNECT_S", 2)
+    monkeypatch.setattr("foveate.execution.cluster.CONNECT_S", 2)
     with pytest.raises(InputError, match="no Dask scheduler answers at"), Cluster(dask.address):
         pass
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_a_scheduler_that_dies_ends_the_run_with_a_sentence(dask):
+def test_a_scheduler_that_dies_for_good_ends_the_run_with_a_sentence(dask, monkeypatch):
+    monkeypatch.setattr("foveate.execution.cluster.RETURN_S", 2)
     dask.worker()
-    wait_for_workers(dask.address, 1)
+    dask.wait_for_workers(1)
     found: list = []
 
     def interrupted() -> None:
@@ -165,6 +131,61 @@ def test_a_scheduler_that_dies_ends_the_run_with_a_sentence(dask):
                 found.append(item)
                 dask.scheduler.kill()
 
-    with pytest.raises(InputError, match="nobody is left to do the fits"):
+    with pytest.raises(
+        InputError, match="went away and was not back with workers after 2 s; what is finished is saved"
+    ):
         interrupted()
     assert found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_workers_that_all_die_are_waited_for_and_then_told(dask, monkeypatch):
+    monkeypatch.setattr("foveate.execution.cluster.NO_WORKERS_S", 2)
+    monkeypatch.setattr("foveate.execution.graph.LOOK_S", 0.5)
+    worker = dask.worker()
+    dask.wait_for_workers(1)
+    with Cluster(dask.address) as place:
+        items = completed(small_tasks(), place)
+        next(items)
+        worker.kill()
+        with pytest.raises(InputError, match="has had no workers for 0 minutes; what is finished is saved"):
+            list(items)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_task_that_kills_workers_of_a_cluster_is_named(tmp_path, monkeypatch):
+    def deadly(_):  # defined here, so that it is sent whole: workers cannot import this file
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr("foveate.execution.graph.perform", deadly)
+    with Dask(tmp_path, {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as dask:
+        dask.worker()
+        dask.wait_for_workers(1)
+        with Cluster(dask.address) as place, pytest.raises(InputError, match="lost every time while observer ann"):
+            list(completed(small_tasks()[:1], place))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_workers_of_another_version_are_refused(dask, tmp_path):
+    other = tmp_path / "other" / "foveate-0.0.1.dist-info"  # what an installed package says of itself
+    other.mkdir(parents=True)
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: foveate\nVersion: 0.0.1\n")
+    dask.worker(settings={"PYTHONPATH": str(other.parent)})
+    dask.wait_for_workers(1)
+    with (
+        pytest.raises(InputError, match=r"has foveate 0\.0\.1, not .*; install the same versions"),
+        Cluster(dask.address),
+    ):
+        pass
+
+
+def test_a_missing_dask_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)  # what an import finds where the package is not installed
+    with pytest.raises(InputError, match=r"install it with pip install 'foveate\[cluster\]'"), Cluster("tcp://a:1"):
+        pass

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foveate.commands.messages import INTERRUPTED, leave_at_once, say
-from foveate.commands.options import Cells, Data, Observers, Ordered, Seed
+from foveate.commands.options import Cells, Data, Observers, Ordered, Scheduler, Seed
 from foveate.commands.outputs import FITTED
 from foveate.errors import InputError, counted, instead_of
 
 if TYPE_CHECKING:
     from foveate.data.dataset import Observed
+    from foveate.execution.places import Place
     from foveate.execution.store import FitStore
     from foveate.inference.posterior import Posterior
 
@@ -53,6 +54,7 @@ def fit(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Observers fitted at the same time; without it one per core.")
     ] = None,
+    scheduler: Scheduler = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the diagnoses as JSON instead of a table.")] = False,
 ) -> None:
     """Fit, show progress, print verdicts."""
@@ -61,12 +63,22 @@ def fit(
     asked = {"priors": priors, "repulsion": repulsion, "ordered": ordered or None}
     settings = {name: value for name, value in asked.items() if value is not None}
     task = _Task(out)
+    place = _cluster(workers, scheduler)
     try:
         interruptible(lambda: task.prepare(data, cells, observers, model, settings, sampler, draws, seed))
-        posteriors = task.run(workers)
+        posteriors = task.run(workers, place)
     except KeyboardInterrupt:
         leave_at_once(say(task.interrupted(), INTERRUPTED))
     _print(task.store, posteriors, as_json)
+
+
+def _cluster(workers: int | None, scheduler: str | None) -> "Place | None":
+    """The cluster of that scheduler, if one is named; without, observers are fitted in threads, with more progress."""
+    if scheduler is None:
+        return None
+    from foveate.execution.places import place_for
+
+    return place_for(workers, scheduler)
 
 
 class _Task:
@@ -117,7 +129,7 @@ class _Task:
         self.store = FitStore.resume(self.out, run)
         self.ready = True
 
-    def run(self, workers: int | None) -> list["Posterior"]:
+    def run(self, workers: int | None, place: "Place | None") -> list["Posterior"]:
         """Fit what is not finished, with progress; all fits that were asked for, in their order."""
         from foveate.commands.display import FitDisplay
         from foveate.commands.interruption import interruptible
@@ -134,7 +146,9 @@ class _Task:
         with FitDisplay(opening, len(before), len(self.observers)) as display:
 
             def work() -> None:
-                for posterior in store.fit_each(self.data, self.observers, workers=workers, report=display.report):
+                for posterior in store.fit_each(
+                    self.data, self.observers, workers=workers, place=place, report=display.report
+                ):
                     found[posterior.observer] = posterior
                     if posterior.observer not in before:
                         display.finish(posterior)

@@ -13,6 +13,11 @@ from foveate.errors import InputError, counted, instead_of, some_of
 
 MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")  # those of the paper that can be fitted
 FITTED = (*MODELS, "wayfarer")
+# The small models of experiments/part_models.py, by name here so that `--help` need not import it; a test compares.
+PARTS = (
+    "salient", "heavy_tail", "momentum", "return", "centre", "directions", "memory", "drift", "durations",
+    "durations_ahead",
+)  # fmt: skip
 PACKAGES = ("foveate", "jax", "blackjax", "numpy", "scipy")  # whose versions a result depends on
 
 # Tells how far the work has come: in words, how much is done, and of how much.
@@ -78,6 +83,17 @@ def chosen(asked: str, known: Sequence[str], what: str) -> list[str]:
         instead = instead_of(unknown[0], [*known, "all"]) if len(unknown) == 1 else every
         raise InputError(f"no {what} {some_of(unknown) or repr(asked)}; {instead}")
     return names
+
+
+def chosen_models(asked: str, known: Sequence[str]) -> list[str]:
+    """The models in a list with commas; `all` are those of the paper, `parts` the small ones that hold every new part.
+
+    `known` are those that a command has beside the small ones.
+    """
+    if asked.strip() == "all":
+        return list(MODELS)
+    named = [",".join(PARTS) if name.strip() == "parts" else name for name in asked.split(",")]
+    return chosen(",".join(named), [*known, *PARTS], "model")
 
 
 def resumable(out: Path, work: Callable[[], Result]) -> Result:

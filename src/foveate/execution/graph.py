@@ -11,60 +11,61 @@ from foveate.inference.posterior import Posterior
 
 AHEAD = 2  # tasks that are handed out for each that runs, so that no worker waits for the next
 MOST_LOSSES = 3  # of one task, before it is taken to be what kills the workers
+LOOK_S = 10.0  # how often a place is asked whether there is still anybody to wait for
 
 
 def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask, Posterior]]:
     """Every task with its posterior, in the order in which they come.
 
-    Results do not depend on the place. Tasks whose worker was lost are done again.
+    Results do not depend on the place. Tasks that were lost with whoever computed them are done again.
     """
     waiting: dict[Future, FitTask] = {}
     left, losses = list(reversed(tasks)), Counter[str]()
     try:
         while left or waiting:
-            lost = _hand_out(left, waiting, place)
-            done = wait(waiting, return_when=FIRST_COMPLETED).done if waiting else ()
-            for future in done:
-                task = waiting.pop(future)
-                try:
-                    posterior = future.result()
-                except place.lost:
-                    lost.append(task)
-                else:
-                    yield task, posterior
-            if lost:  # the pool is gone, and all that was handed out with it
-                lost += waiting.values()
-                waiting.clear()
-                losses.update(task.name for task in lost)
-                _check(losses)
+            try:
+                _hand_out(left, waiting, place)
+                for future in _done(waiting, place):
+                    posterior = _result(future, waiting[future], place)
+                    yield waiting.pop(future), posterior
+            except place.lost as error:  # the pool or the scheduler is gone, and all that was handed out with it
+                lost = list(waiting.values())
+                losses.update(task.name for task in lost or left[-1:])
+                name, count = losses.most_common(1)[0]
+                if count > MOST_LOSSES:
+                    raise InputError(_given_up(name, f"{count} times", place)) from error
                 left += reversed(lost)
+                waiting.clear()
                 place.renew()
-    except place.gone as error:
-        raise InputError(
-            f"nobody is left to do the fits ({type(error).__name__}); what is finished is saved: see to the workers "
-            "and run the same command again."
-        ) from error
     finally:
         for future in waiting:
             future.cancel()
 
 
-def _hand_out(left: list[FitTask], waiting: dict[Future, FitTask], place: Place) -> list[FitTask]:
-    """Submit tasks while there is room; those that found the workers gone."""
+def _hand_out(left: list[FitTask], waiting: dict[Future, FitTask], place: Place) -> None:
+    """Submit tasks while there is room."""
     while left and len(waiting) < AHEAD * place.size:
-        task = left.pop()
-        try:
-            waiting[place.submit(perform, task)] = task
-        except place.lost:
-            return [task]
-    return []
+        waiting[place.submit(perform, left[-1])] = left[-1]
+        left.pop()
 
 
-def _check(losses: Counter[str]) -> None:
-    """Give up where the same task was there each time that a worker died."""
-    name, count = losses.most_common(1)[0]
-    if count > MOST_LOSSES:
-        raise InputError(
-            f"a worker process died {count} times while {name} was fitted or waiting, perhaps for want of memory: use "
-            "fewer workers; what is finished is saved."
-        )
+def _done(waiting: dict[Future, FitTask], place: Place) -> list[Future]:
+    """What has come within a while, results before failures: none that is there shall be done again."""
+    done = wait(waiting, LOOK_S, return_when=FIRST_COMPLETED).done
+    if not done:
+        place.check()
+    return sorted(done, key=lambda future: future.cancelled() or future.exception() is not None)
+
+
+def _result(future: Future, task: FitTask, place: Place) -> Posterior:
+    try:
+        return future.result()
+    except place.deadly as error:
+        raise InputError(_given_up(task.name, "every time", place)) from error
+
+
+def _given_up(name: str, how_often: str, place: Place) -> str:
+    return (
+        f"{place.lost_in_words} {how_often} while {name} was fitted or waiting, {place.advice}; what is finished is "
+        "saved: run the same command again to go on."
+    )

@@ -1,7 +1,8 @@
 """Where tasks are computed: in this process, in worker processes of this machine, or on a Dask cluster.
 
 A place gives futures as `concurrent.futures` does. What differs is what can go wrong: a worker process may be killed, a
-cluster's scheduler may go away. A task that was lost with its worker is done again; the rest waits for nothing.
+cluster's scheduler may go away (`execution/cluster.py`). A task that was lost is done again; the rest waits for
+nothing.
 """
 
 import multiprocessing
@@ -11,25 +12,26 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
-from typing import Any, cast
+from typing import Any
 
 from foveate.errors import InputError
 from foveate.threads import cores
 
-INSTALL_DASK = "a cluster needs the package 'distributed': install it with pip install 'foveate[cluster]'."
-CONNECT_S = 20  # how long a scheduler may take to answer
 ORPHAN_LOOK_S = 1.0
 
 
 class Place(ABC):
     """Somewhere to compute; to be used in a `with` block."""
 
-    # What a future raises if its worker died, so that the work can be done again, and if nobody is left to do it.
+    # What a future or `submit` raises if all that was handed out is lost, so that the work can be done again, and what
+    # a future raises if its task was tried again elsewhere and has taken every worker with it.
     lost: tuple[type[BaseException], ...] = ()
-    gone: tuple[type[BaseException], ...] = (CancelledError,)
+    deadly: tuple[type[BaseException], ...] = ()
+    lost_in_words = "a worker process died"
+    advice = "perhaps for want of memory: use fewer workers"
     executor: Executor | None = None
 
     @abstractmethod
@@ -45,6 +47,9 @@ class Place(ABC):
         """A future of `function(*arguments)`, which must be one that other processes can import."""
         assert self.executor is not None
         return self.executor.submit(function, *arguments)
+
+    def check(self) -> None:  # noqa: B027  (most places need no looking after)
+        """An error where there is nobody left to wait for; called now and then while tasks are under way."""
 
     def renew(self) -> None:
         """Get new workers for those that were lost."""
@@ -108,56 +113,13 @@ def _begin(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class Cluster(Place):
-    """The workers of a Dask scheduler, by its address; they need this version of foveate installed."""
-
-    def __init__(self, address: str):
-        """Of the scheduler, such as tcp://node17:8786."""
-        self.address, self.client = address, None
-
-    def open(self) -> Executor:
-        """Connect to the scheduler."""
-        try:
-            from distributed import Client
-            from distributed.comm.core import CommClosedError
-            from distributed.scheduler import KilledWorker
-        except ImportError as error:
-            raise InputError(INSTALL_DASK) from error
-        self.gone = (CancelledError, KilledWorker, CommClosedError)
-        try:
-            self.client = Client(self.address, timeout=CONNECT_S)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                f"no Dask scheduler answers at {self.address} ({error}): start one with `dask scheduler`, or give the "
-                "address that it prints."
-            ) from error
-        if not self._cores():
-            raise InputError(
-                f"the scheduler at {self.address} has no workers: start some with `dask worker {self.address}`."
-            )
-        return self.client.get_executor(pure=False, retries=3)
-
-    @property
-    def size(self) -> int:
-        """The cores of the cluster as it is now."""
-        return max(1, sum(self._cores().values()))
-
-    def _cores(self) -> dict[str, int]:
-        """Of every worker."""
-        assert self.client is not None
-        return cast(dict[str, int], self.client.ncores())
-
-    def _close(self) -> None:
-        if self.client is not None:
-            self.client.close()
-        self.client = self.executor = None
-
-
 def place_for(workers: int | None, scheduler: str | None) -> Place:
     """A cluster where a scheduler is named, else worker processes; a single worker is this process itself."""
     if scheduler is not None:
         if workers is not None:
             raise InputError("--workers and --scheduler: a cluster has its own workers; give one of the two.")
+        from foveate.execution.cluster import Cluster
+
         return Cluster(scheduler)
     count = workers or cores()
     return Here(1) if count == 1 else Processes(count)

@@ -20,7 +20,10 @@ import numpy as np
 
 from foveate.data.dataset import Observed, chosen_observers, fingerprint_of
 from foveate.errors import InputError, some_of
+from foveate.execution.graph import completed
+from foveate.execution.places import Place
 from foveate.execution.run import Run
+from foveate.execution.tasks import FitTask
 from foveate.inference.files import write_whole
 from foveate.inference.fit import fit_each, observer_key
 from foveate.inference.posterior import Posterior
@@ -190,12 +193,14 @@ class FitStore:
         observers: Iterable[int | str] | None = None,
         *,
         workers: int | None = None,
+        place: Place | None = None,
         report: Callable[[Any, Progress], None] | None = None,
     ) -> Iterator[Posterior]:
         """The fits of these observers (None: all): finished ones from their files, then the others as they come.
 
         `data` are those of the run. Each new fit is saved before it is given out. Which ones are fitted together, or
-        were fitted before, changes nothing in the numbers.
+        were fitted before, changes nothing in the numbers; nor does a `place` other than threads of this process, of
+        which there are `workers`.
         """
         if fingerprint_of(data) != self.run.data:
             raise InputError("these are not the data of the run: give the whole data set that it was made with.")
@@ -210,6 +215,13 @@ class FitStore:
             sampler = run.sampler
             if sampler == "hierarchy":
                 raise InputError(f"{self.folder} holds a population: `foveate population` fits its observers together.")
+            if place is not None:
+                tasks = [FitTask(run, wanted[observer], {"observer": observer}) for observer in missing]
+                with place:
+                    for _, posterior in completed(tasks, place):
+                        self.save(posterior)
+                        yield posterior
+                return
             for posterior in fit_each(
                 run.model, data, run.key, observers=missing, sampler=sampler, workers=workers, report=report,
                 **run.settings,

@@ -10,7 +10,7 @@ import os
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import xarray as xr
@@ -34,6 +34,9 @@ def write_whole(path: Path, write) -> Path:
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = str(path)  # a full disk does not say which file it was
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     return path
@@ -43,7 +46,9 @@ def save(posterior: Posterior, path: Path) -> Path:
     """Write a posterior to `path`."""
     tree = posterior.to_arviz()
     tree["foveate"] = xr.DataTree(_our_group(posterior))
-    return write_whole(path, lambda temporary: tree.to_netcdf(temporary, engine="h5netcdf"))
+    # Made in memory first: the HDF5 library takes the whole process with it when a disk is full.
+    contents = cast(memoryview, tree.to_netcdf(engine="h5netcdf"))
+    return write_whole(path, lambda temporary: temporary.write_bytes(contents))
 
 
 def _our_group(posterior: Posterior) -> xr.Dataset:

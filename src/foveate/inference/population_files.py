@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,17 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[s
     values = {name: np.asarray(value) for name, value in arrays.items()}
     said = {"format": FORMAT, "checksum": _checksum(values), **header}
 
-    # Not by xarray: while there is a Dask client in the process, it asks the cluster before it writes.
-    def write(temporary: Path) -> None:
-        with h5netcdf.File(temporary, "w") as file:
-            file.attrs["header"] = json.dumps(said)
-            for name, it in values.items():
-                axes = tuple(f"{name}_{axis}" for axis in range(it.ndim))
-                file.dimensions.update(dict(zip(axes, it.shape, strict=True)))
-                held = it.astype(np.int8) if it.dtype == bool else it  # which netCDF does not know
-                file.create_variable(name, axes, held.dtype, data=held)
-
-    return write_whole(path, write)
+    # Not by xarray: while there is a Dask client in the process, it asks the cluster before it writes. And in memory
+    # first: the HDF5 library takes the whole process with it when a disk is full.
+    contents = BytesIO()
+    with h5netcdf.File(contents, "w") as file:
+        file.attrs["header"] = json.dumps(said)
+        for name, it in values.items():
+            axes = tuple(f"{name}_{axis}" for axis in range(it.ndim))
+            file.dimensions.update(dict(zip(axes, it.shape, strict=True)))
+            held = it.astype(np.int8) if it.dtype == bool else it  # which netCDF does not know
+            file.create_variable(name, axes, held.dtype, data=held)
+    return write_whole(path, lambda temporary: temporary.write_bytes(contents.getbuffer()))
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -1,10 +1,8 @@
 """A population's posterior: draws of the population together with an ordinary posterior for each observer."""
 
-import platform
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any, Literal
 
 import jax
@@ -17,7 +15,7 @@ from foveate.data.dataset import Dataset, Observed, each_observer, fingerprint_o
 from foveate.errors import InputError
 from foveate.inference.diagnosis import Diagnosis, diagnose
 from foveate.inference.draws import check_count
-from foveate.inference.fit import observer_key
+from foveate.inference.fit import made_with, observer_key
 from foveate.inference.hierarchy import Sampler
 from foveate.inference.likelihoods import TargetLikelihoods, targets_of
 from foveate.inference.population import Population, hyperprior_of, learn_population
@@ -191,11 +189,7 @@ def assembled(
     """The posterior of the population and of its observers from the chains' draws."""
     draws, tuning = held.draws, held.tuning
     evaluations = population.evaluations // len(data) + held.done * settings["chains"] * sum(tuning.leaps)
-    common = {
-        "seconds": seconds,
-        "versions": {name: version(name) for name in ("foveate", "jax", "blackjax", "numpy", "arviz-stats")},
-        "machine": f"{platform.machine()} {platform.system()}, {jax.default_backend()}",
-    }
+    common = {"seconds": seconds, **made_with()}
     posteriors = {}
     for place, (observer, own) in enumerate(data.items()):
         samples = Samples(
