@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from foveate.commands.outputs import FITTED, MODELS, PARTS, chosen_models
 from foveate.errors import InputError
 from foveate.evaluate import calibration
 from foveate.evaluate.calibration import LOG_LIKELIHOOD, Calibration
@@ -29,7 +30,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-def fake(model, key, *, sampler, data_sets, false_alarm, store, report) -> Calibration:
+def fake(model, key, *, sampler, data_sets, paths, fixations, false_alarm, store, report) -> Calibration:
     """Ranks that are right, for NUTS those of draws that lie too low; a tenth has problems, and another sampler."""
     labels = (*model.labels, LOG_LIKELIHOOD)
 
@@ -70,7 +71,8 @@ def test_verdicts_ranks_and_figures_are_written(run, tmp_path):
     assert len(troubled) > 0
     assert sorted(found["local_saliency_nuts"]["taken_over"]) == sorted(troubled)
     assert f"took over in {len(troubled)} of 60" in found["local_saliency_nuts"]["verdict"]
-    (row,) = (line.split() for line in out.splitlines() if " nuts " in line)
+    row, inside = (line.split() for line in out.splitlines() if " nuts " in line)
+    assert inside[-4].endswith("%")  # of the 90 % intervals, how many hold the truth
     assert row.count(str(len(troubled))) >= 2  # with problems, by SMC
     for sampler in ("importance", "nuts"):
         for ending in ("png", "svg"):
@@ -191,3 +193,39 @@ def test_ctrl_c_and_the_same_command_again_give_what_one_run_gives(tmp_path):
         subprocess.run([COMMAND, *arguments(folder)], check=True, capture_output=True, timeout=900)
     for file in ("local_saliency_importance.csv", "local_saliency_nuts.csv"):
         assert (tmp_path / "stopped" / file).read_text() == (tmp_path / "whole" / file).read_text()
+
+
+def test_small_models_of_parts_are_asked_for_by_name_or_together(run, tmp_path):
+    assert chosen_models("parts, full", FITTED) == [*PARTS, "full"]
+    assert chosen_models("all", FITTED) == list(MODELS)
+    assert chosen_models("momentum,wayfarer", FITTED) == ["momentum", "wayfarer"]
+    code, _, err = run("--out", tmp_path / "other", "--models", "momentun")
+    assert code == 2
+    assert "do you mean 'momentum'?" in err
+
+
+def test_a_small_model_is_calibrated_by_the_command_itself(foveate_command, tmp_path):
+    """Real fits, few of them: ranks, where true values lie, and both figures."""
+    sizes = ["--data-sets", 3, "--paths", 3, "--fixations", 6]
+    code, out, _ = foveate_command(
+        "calibrate", "--out", tmp_path, "--models", "durations_ahead", "--samplers", "laplace", *sizes
+    )
+    assert code == 0
+    assert "True values" in out
+    found = json.loads((tmp_path / "calibration.json").read_text())["calibrations"]["durations_ahead_laplace"]
+    assert found["data_sets"] == 3
+    assert found["passed"] is True
+    labels = ["xi_row", "xi_column", "level", "effect_ratio", "effect_number", "effect_next_amplitude", "sigma"]
+    assert list(found["recovery"]) == labels
+    ranks = pd.read_csv(tmp_path / "durations_ahead_laplace.csv")
+    assert len(ranks) == 3 * (len(labels) + 1)
+    numbers = ranks[ranks["quantity"] != LOG_LIKELIHOOD]
+    rank, truth, low, high = (np.asarray(numbers[name]) for name in ("rank", "truth", "5%", "95%"))
+    np.testing.assert_array_equal((truth >= low) & (truth <= high), (rank >= 5) & (rank <= 94))
+    for name in ("durations_ahead_laplace", "durations_ahead_laplace_recovery"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 1000
+    code, _, err = foveate_command(
+        "calibrate", "--out", tmp_path, "--models", "durations_ahead", "--samplers", "laplace", "--data-sets", 3
+    )
+    assert code == 2
+    assert "differs in paths, fixations" in err

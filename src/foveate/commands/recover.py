@@ -11,7 +11,9 @@ from foveate.commands.interruption import interruptible
 from foveate.commands.options import AsJson, Seed
 from foveate.commands.outputs import (
     MODELS,
+    PARTS,
     chosen,
+    chosen_models,
     finite,
     own_folder,
     progress,
@@ -37,7 +39,8 @@ SHORT_HELP = "Simulate with known parameters and see whether a fit finds them."
 HELP = (
     "The paper's recovery experiment: simulate scan paths of one observer with known parameters, fit the model to "
     "them with chains that start far apart, and see where the truth lies in the posterior. Truths and priors are the "
-    "published ones. Stopped with Ctrl-C, the same command goes on with the first model that is not done."
+    "published ones; those of the small models of parts are what their parameters start from. Stopped with Ctrl-C, "
+    "the same command goes on with the first model that is not done."
 )
 
 
@@ -47,24 +50,32 @@ def recover(
         str,
         typer.Option(help="Where the maps come from: the potsdam35 folder, or 'example'.", metavar="FOLDER"),
     ] = EXAMPLE_DATA,
-    models: Annotated[str, typer.Option(help=f"Models, with commas: {', '.join(MODELS)}; or all.")] = "all",
+    models: Annotated[
+        str,
+        typer.Option(
+            help=f"Models, with commas: {', '.join(MODELS)}, or all of these; parts: small models that hold every part "
+            f"beyond the paper, {', '.join(PARTS)}."
+        ),
+    ] = "all",
     sampler: Annotated[str, typer.Option(help=f"One of {', '.join(SAMPLERS)}.")] = "nuts",
     chains: Annotated[int, typer.Option(min=2, max=100, help="Chains, or replicates of importance sampling.")] = 10,
     seed: Seed = 1,
     as_json: AsJson = False,
 ) -> None:
     """Recover, write posteriors, figures and a table, and print it."""
-    names = chosen(models, MODELS, "model")
+    names = chosen_models(models, MODELS)
     if len(chosen(sampler, SAMPLERS, "sampler")) != 1:
         raise InputError(f"--sampler {sampler}: give one sampler; there are {', '.join(SAMPLERS)}.")
-    if sampler == "gibbs" and "local_saliency" in names:
+    without = [name for name in names if name in ("local_saliency", *PARTS)]
+    if sampler == "gibbs" and without:
         raise InputError(
-            "Gibbs sampling has no conditionals for local_saliency: say --models full,local_choice,fixed_choice."
+            f"Gibbs sampling has no conditionals for {without[0]}: say --models full,local_choice,fixed_choice."
         )
     from foveate.execution.store import locked
 
     maps = interruptible(lambda: _maps(data))  # a mistake in --data comes out before anything is written
-    own_folder(out, [SUMMARY, *(f"{name}{ending}" for name in MODELS for ending in ENDINGS)], SUMMARY, MADE_BY)
+    files = [f"{name}{ending}" for name in (*MODELS, *PARTS) for ending in ENDINGS]
+    own_folder(out, [SUMMARY, *files], SUMMARY, MADE_BY)
     asked = {"seed": seed, "data": data, "sampler": sampler, "chains": chains}
     with locked(out):
         earlier = _claim(out, asked)
@@ -151,13 +162,14 @@ def _print_tables(out: Path, found: "list[Recovery]") -> None:
     from rich.table import Table
 
     from foveate.commands.verdicts import result_console
+    from foveate.experiments.part_models import PART_TITLES
     from foveate.figures.labels import with_unit
     from foveate.model.catalogue import TITLES
 
     console = result_console()
     for it in found:
         seconds = it.posterior.provenance["seconds"]
-        title = f"{TITLES[it.truth.name]}, {it.posterior.samples.sampler}, {seconds:.0f} s"
+        title = f"{(TITLES | PART_TITLES)[it.truth.name]}, {it.posterior.samples.sampler}, {seconds:.0f} s"
         table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("number", no_wrap=True)
         for heading in ("truth", "mean", "sd", "95 % interval", "below truth", "R-hat", "ESS"):

@@ -14,14 +14,16 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Int, PRNGKeyArray
 from scipy.ndimage import gaussian_filter
+from scipy.stats import spearmanr
 
 from foveate.data.dataset import Dataset
 from foveate.data.grid import Extent, Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.errors import InputError, some_of
-from foveate.evaluate.trials import Drawn, Outcome, Store, Trial, run_trials, thinned
+from foveate.evaluate.trials import Drawn, Outcome, Store, Trial, ranks_outside, run_trials, thinned
 from foveate.evaluate.uniformity import Band, ecdf_difference, simultaneous_band, uniformity
 from foveate.inference.diagnosis import LARGEST_PARETO_K, MOST_DIVERGING, Diagnosis, diagnose
 from foveate.inference.draws import generator
@@ -105,6 +107,27 @@ class Calibration:
         """Empirical less uniform distribution of each quantity's ranks."""
         return np.stack([ecdf_difference(ranks, self.draws) for ranks in self.ranks.T])
 
+    def coverage(self, share: float) -> Float[np.ndarray, " quantity"]:
+        """How often the truth lies in the central interval that holds this share of the draws, by quantity.
+
+        Of `draws` + 1 ranks the middle ones are counted, so that it is `share` for a sampler that is right.
+        """
+        tail = ranks_outside(share, self.draws)
+        return ((self.ranks >= tail) & (self.ranks <= self.draws - tail)).mean(axis=0)
+
+    @property
+    def correlations(self) -> Float[np.ndarray, " quantity"]:
+        """Rank correlation (Spearman) of the truth and the mean of the draws over data sets, by quantity."""
+        truth, mean = (np.array([getattr(it, name) for it in self.outcomes]) for name in ("truth", "mean"))
+        if len(truth) < 3 or mean.shape != truth.shape:  # too few, or kept by an earlier version
+            return np.full(len(self.labels), np.nan)
+        return np.array([spearmanr(one, other)[0] for one, other in zip(truth.T, mean.T, strict=True)])
+
+    def recovery(self) -> pd.DataFrame:
+        """How well the truth is found: correlation and coverage of every number of the model."""
+        columns = {"correlation": self.correlations, "inside_50": self.coverage(0.5), "inside_90": self.coverage(0.9)}
+        return pd.DataFrame(columns, index=pd.Index(self.labels, name="number")).drop(index=LOG_LIKELIHOOD)
+
     @property
     def verdict(self) -> str:
         """What was found, in words."""
@@ -127,6 +150,7 @@ class Calibration:
             "p_values": dict(zip(self.labels, self.p_values.tolist(), strict=True)),
             "smallest_passing_p": self.smallest_passing_p,
             "passed": self.passed,
+            "recovery": self.recovery().to_dict(orient="index"),
             "unconverged": {it.index: list(it.problems) for it in self.outcomes if it.problems},
             "taken_over": self.taken_over,
             "fit_seconds": round(float(sum(it.seconds for it in self.outcomes)), 1),

@@ -21,6 +21,8 @@ from foveate.errors import InputError
 from foveate.inference.samples import Progress, Report, silent
 from foveate.threads import cores
 
+INTERVAL = 0.9  # the share of the central interval that an outcome keeps
+
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
@@ -38,7 +40,11 @@ Trial = Callable[[PRNGKeyArray, Report], Drawn]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The ranks of a trial's truth, one for every quantity; `problems` say why its draws may be wrong."""
+    """The ranks of a trial's truth, one for every quantity; `problems` say why its draws may be wrong.
+
+    `mean`, `low` and `high` are the mean of the draws and the ends of their central 90 % interval; files of earlier
+    versions do not have them.
+    """
 
     index: int
     ranks: tuple[int, ...]
@@ -46,6 +52,14 @@ class Outcome:
     problems: tuple[str, ...]
     facts: Mapping[str, Any]
     seconds: float
+    mean: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+def ranks_outside(share: float, draws: int) -> int:
+    """How many of the `draws` + 1 ranks lie on either side of the central ones that make up this share of them."""
+    return max(1, round((1 - share) / 2 * (draws + 1)))
 
 
 def rank_among(
@@ -95,10 +109,20 @@ def run_trials(
             error.add_note(f"in data set {index}")
             raise
         rng = np.random.default_rng([index, *np.asarray(jax.random.key_data(own)).ravel().tolist()])
-        ranks = rank_among(drawn.truth, thinned(drawn.draws, draws), rng)
+        kept = thinned(drawn.draws, draws)
+        ranks = rank_among(drawn.truth, kept, rng)
+        tail, ordered = ranks_outside(INTERVAL, len(kept)), np.sort(kept, axis=0)
+        low, high = ordered[tail - 1], ordered[-tail]
         seconds = round(time.perf_counter() - started, 3)
+        numbers = [tuple(it.tolist()) for it in (kept.mean(axis=0), low, high)]
         return Outcome(
-            index, tuple(ranks.tolist()), tuple(drawn.truth.tolist()), drawn.problems, dict(drawn.facts), seconds
+            index,
+            tuple(ranks.tolist()),
+            tuple(drawn.truth.tolist()),
+            drawn.problems,
+            dict(drawn.facts),
+            seconds,
+            *numbers,
         )
 
     def keep(outcome: Outcome) -> None:
@@ -174,8 +198,11 @@ class Store:
         _append(self.path, asdict(outcome))
 
 
+LISTS = ("ranks", "truth", "problems", "mean", "low", "high")
+
+
 def _outcome(entry: dict[str, Any]) -> Outcome:
-    lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("ranks", "truth", "problems")}
+    lists: dict[str, Any] = {name: tuple(entry[name]) for name in LISTS if name in entry}
     return Outcome(**(entry | lists))
 
 

@@ -17,6 +17,7 @@ from jaxtyping import Float, PRNGKeyArray
 from foveate.data.dataset import Dataset
 from foveate.data.saliency import SaliencyMaps
 from foveate.errors import InputError, some_of
+from foveate.experiments.part_models import PART_MODELS, part_model
 from foveate.inference.draws import generator
 from foveate.inference.fit import fit
 from foveate.inference.posterior import Posterior
@@ -116,7 +117,9 @@ class Recovery:
 
 
 def recovery_model(name: str) -> Model:
-    """The model of this name with the experiment's true values and priors."""
+    """The model of this name with the experiment's true values and priors; a small one of `part_models` as it is."""
+    if name in PART_MODELS:
+        return part_model(name)
     if name not in TRUTHS:
         raise InputError(f"no recovery experiment for model {name!r}; there are {some_of(list(TRUTHS))}.")
     truth = from_published(name, **TRUTHS[name])

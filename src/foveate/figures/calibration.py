@@ -1,6 +1,7 @@
 """Simulation-based calibration: are the ranks of the truth among a posterior's draws uniform?"""
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -8,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import binom
 
-from foveate.figures.labels import symbol
+from foveate.figures.labels import words_of
 from foveate.figures.style import FAINT, INK, TWO_COLUMNS_MM, new_figure
 
 BAND = "#DDE3E8"
@@ -20,6 +21,8 @@ BAR_BAND = 0.99
 
 # A bar needs about this many ranks to say anything, and a panel has room for so many bars.
 RANKS_A_BAR, FEWEST_BARS, MOST_BARS = 10, 4, 20
+
+MOST_COLUMNS, WORDS_WIDTH = 8, 16  # panels side by side; letters of a heading in a line
 
 
 def bins_for(data_sets: int, draws: int) -> int:
@@ -78,20 +81,31 @@ def calibration(
     title: str,
 ) -> Figure:
     """Histograms of the ranks above their distributions, a column for every quantity; `title` says what was found."""
-    figure = new_figure(max(TWO_COLUMNS_MM * len(labels) / 7, 110.0), 72.0)
-    axes = figure.subplots(2, len(labels), squeeze=False, sharey="row")
-    for column, label in enumerate(labels):
-        rank_histogram(ranks[:, column], draws, axes[0, column])
-        axes[0, column].set_title(symbol(label))
-        axes[0, column].tick_params(labelbottom=False)
-        ecdf_difference(differences[column], low, high, axes[1, column])
-    # Shared axes: the last panel drawn has set the limits of all, which must hold what is in any of them.
-    tallest = max(patch.get_height() for ax in axes[0] for patch in ax.patches)
-    axes[0, 0].set_ylim(0, 1.1 * max(tallest, axes[0, 0].get_ylim()[1] / 1.15))
+    blocks = -(-len(labels) // MOST_COLUMNS)
+    columns = -(-len(labels) // blocks)
+    figure = new_figure(max(TWO_COLUMNS_MM * columns / 7, 110.0), 72.0 * blocks)
+    axes = figure.subplots(2 * blocks, columns, squeeze=False)
+    histograms, distributions = axes[::2].ravel(), axes[1::2].ravel()
+    for index, label in enumerate(labels):
+        rank_histogram(ranks[:, index], draws, histograms[index])
+        histograms[index].set_title(fill(words_of(label), WORDS_WIDTH))
+        histograms[index].tick_params(labelbottom=False)
+        ecdf_difference(differences[index], low, high, distributions[index])
+    # One scale for all panels of a kind, which must hold what is in any of them.
+    tallest = max(patch.get_height() for ax in histograms[: len(labels)] for patch in ax.patches)
+    highest = 1.1 * max(tallest, histograms[0].get_ylim()[1] / 1.15)
     most = 1.1 * float(np.abs([*differences, low, high]).max())
-    axes[1, 0].set_ylim(-most, most)
-    axes[0, 0].set_ylabel("data sets")
-    axes[1, 0].set_ylabel("distribution of ranks,\nempirical less uniform")
+    for index, (above, below) in enumerate(zip(histograms, distributions, strict=True)):
+        above.set_ylim(0, highest)
+        below.set_ylim(-most, most)
+        above.set_visible(index < len(labels))
+        below.set_visible(index < len(labels))
+        if index % columns:
+            above.tick_params(labelleft=False)
+            below.tick_params(labelleft=False)
+        else:
+            above.set_ylabel("data sets")
+            below.set_ylabel("distribution of ranks,\nempirical less uniform")
     figure.supxlabel(f"rank of the truth among {draws} draws", fontsize=7.0)
     figure.suptitle(title, x=0.01, ha="left", fontsize=7.5)
     return figure

@@ -14,6 +14,11 @@ def symbol(label: str) -> str:
     return SYMBOLS.get(label, label)
 
 
+def words_of(label: str) -> str:
+    """The number's name in words, for a heading: 'slope_momentum_amplitude' is 'slope momentum amplitude'."""
+    return symbol(label).replace("_", " ").strip()
+
+
 def unit(label: str) -> str:
     """The number's unit; empty if it has none."""
     return VARIANCE_UNIT if label.rpartition("_")[2] in AXES else UNITS.get(label, "")
