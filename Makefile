@@ -13,7 +13,7 @@ help:
 	@echo "make test-all  the same with the slow statistical checks and the documentation's site"
 	@echo "make test-pysaliency   the tests beside pysaliency, in an environment of their own"
 	@echo "make docs      the documentation as a site, in build/docs"
-	@echo "make bench     benchmarks (real data: FOVEATE_POTSDAM35=folder)"
+	@echo "make bench     benchmarks, in a quarter of an hour, into benchmarks/results (real data: FOVEATE_POTSDAM35=folder)"
 
 install: $(STAMP)
 
@@ -56,8 +56,7 @@ test-pysaliency:
 	$(VENV)-pysaliency/bin/python -m pytest -q -o addopts= tests/with_pysaliency
 
 bench: install
-	$(BIN)/python benchmarks/likelihood.py
-	@test -z "$$FOVEATE_POTSDAM35" || $(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/run_all.py
 
 # A warning is an error: a link that leads nowhere, a page that no menu lists, a docstring that cannot be read.
 docs: $(VENV)/.installed-docs

@@ -2,18 +2,19 @@
 
     python benchmarks/crossval.py --data DIR
 
-DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35). Fits of a fold go into a temporary folder; scores and figures
-are not part of it. What is compiled is kept from a first run that is not timed. Prints a line for each and, as its last
-one, a JSON object.
+DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35); without it, the built-in example. Fits of a fold go into a
+temporary folder; scores and figures are not part of it. What is compiled is kept from a first run that is not timed.
+Prints a line for each and, as its last one, a JSON object.
 """
 
 import argparse
 import json
 import os
-import platform
 import tempfile
 import time
 from pathlib import Path
+
+from machine import about, peak_memory_mb
 
 WORKERS = (1, 2)
 
@@ -27,7 +28,6 @@ def main() -> None:
     chosen = parser.parse_args()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-    import jax
     import numpy as np
 
     import foveate
@@ -35,10 +35,10 @@ def main() -> None:
     from foveate.execution.places import Processes
 
     keep_compiled()
-    whole = foveate.read_potsdam35(chosen.data)
+    whole = foveate.read_potsdam35(chosen.data) if chosen.data else foveate.example_data(seed=1).data
     data = whole.select(observers=whole.paths.observers[: chosen.observers])
     models = {name: foveate.named_model(name, priors="published") for name in chosen.models.split(",")}
-    folds = foveate.potsdam35_folds()
+    folds = foveate.potsdam35_folds() if chosen.data else foveate.random_folds(whole.paths.pictures, 2, chosen.seed)
     seconds, bits = {}, {}
     for workers in (0, *WORKERS):  # the first one compiles
         with tempfile.TemporaryDirectory() as folder:
@@ -60,10 +60,10 @@ def main() -> None:
         "fits": len(models) * len(data.paths.observers),
         "models": list(models),
         "seed": chosen.seed,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "versions": {"foveate": foveate.__version__, "jax": jax.__version__, "python": platform.python_version()},
+        "data": "potsdam35" if chosen.data else "example",
+        "peak_memory_mb": round(peak_memory_mb()),  # of the program; its workers' is that of a fit
     }
-    print(json.dumps(result))
+    print(json.dumps(about() | result))
 
 
 if __name__ == "__main__":

@@ -2,18 +2,19 @@
 
     python benchmarks/likelihood.py --data DIR
 
-DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35). Observer 1, the training pictures of fold 1. Prints a table
-and, as its last line, one JSON object. Times on one core come from a process of its own, bound to that core.
+DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35): observer 1, the training pictures of fold 1. Without it, the
+built-in example's first observer. Prints a table and, as its last line, one JSON object. Times on one core come from a
+process of its own, bound to that core.
 """
 
 import argparse
 import json
 import os
-import platform
-import resource
-import subprocess
 import sys
 import time
+
+from machine import about, one_observer, own_process, peak_memory_mb
+from machine import one_core as bind_to_one_core
 
 GRIDS = (64, 128, 256)
 RANDOM_SETS = 200
@@ -33,6 +34,9 @@ def milliseconds(function, seconds: float = 1.5) -> float:
 def load(folder: str | None, cells: int):
     import foveate
 
+    if not folder:
+        _, data = one_observer(None, cells)
+        return data, foveate.Steps.of(data)
     data = foveate.read_potsdam35(folder, cells=cells)
     train, _ = data.select(observers=[1]).split(foveate.POTSDAM35_FOLDS[0])
     return data, foveate.Steps.of(train)
@@ -117,6 +121,33 @@ def one_core(folder: str | None) -> dict:
     return results
 
 
+def fitted_targets(folder: str | None) -> dict:
+    """Value and gradient as samplers take them, of the full and of the recommended model in the same process."""
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+
+    import foveate
+    from foveate.inference.target import Target
+
+    data = foveate.read_potsdam35(folder, cells=GRIDS[0])
+    train, _ = data.select(observers=[1]).split(foveate.POTSDAM35_FOLDS[0])
+    results: dict = {}
+    value = eqx.filter_jit(lambda target, vector: target.log_density(vector))
+    gradient = eqx.filter_jit(lambda target, vector: jax.value_and_grad(target.log_density)(vector))
+    for name in ("full", "wayfarer"):
+        model = foveate.named_model(name)
+        exact = Target.of(model, train)
+        for way, target in (("", exact), ("_coarsened", exact.coarsened())):
+            with jax.enable_x64(True):
+                vector = jnp.asarray(model.to_real())
+                for what, function in (("value", value), ("gradient", gradient)):
+                    ms = milliseconds(lambda: jax.block_until_ready(function(target, vector)))  # noqa: B023
+                    results[f"{name}_target_{what}_ms{way}"] = ms
+    ratio = results["wayfarer_target_gradient_ms"] / results["full_target_gradient_ms"]
+    return results | {"wayfarer_to_full_gradient": ratio}
+
+
 def exactness(folder: str | None) -> dict:
     """Largest relative error of the log-likelihood against the plain version, with and without tables; and per step."""
     import numpy as np
@@ -165,37 +196,29 @@ def both_cores(folder: str | None) -> dict:
     return results
 
 
-PARTS = {"one_core": one_core, "exactness": exactness, "both_cores": both_cores}
+PARTS = {"one_core": one_core, "fitted_targets": fitted_targets, "exactness": exactness, "both_cores": both_cores}
 
 
 def main() -> None:
     """Run each part in a process of its own, then print the table and the JSON object."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", help="the potsdam35 folder (default: FOVEATE_POTSDAM35)")
+    parser.add_argument("--data", default=os.environ.get("FOVEATE_POTSDAM35"), help="the potsdam35 folder")
     parser.add_argument("--part", choices=list(PARTS), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.part:
-        if arguments.part == "one_core" and hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        part = PARTS[arguments.part](arguments.data)
-        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps(part | {"peak_memory_mb": peak_mb}))
+        if arguments.part in ("one_core", "fitted_targets"):
+            bind_to_one_core()
+        print(json.dumps(PARTS[arguments.part](arguments.data) | {"peak_memory_mb": peak_memory_mb()}))
         return
     results: dict = {"peak_memory_mb": 0.0}
     for part in PARTS:
-        command = [sys.executable, __file__, "--part", part]
-        command += ["--data", arguments.data] if arguments.data else []
         print(f"{part} ...", file=sys.stderr, flush=True)
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        found = json.loads(done.stdout.splitlines()[-1])
+        found = own_process(__file__, "--part", part, *(["--data", arguments.data] if arguments.data else []))
         results["peak_memory_mb"] = max(results["peak_memory_mb"], found.pop("peak_memory_mb"))
         results |= found
-    import jax
-
     for name, value in results.items():
         print(f"{name:38s} {value:14.4g}")
-    results |= {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}
-    print(json.dumps(results | {"python": platform.python_version(), "jax": jax.__version__}))
+    print(json.dumps(about() | {"data": "potsdam35" if arguments.data else "example"} | results))
 
 
 if __name__ == "__main__":

@@ -2,21 +2,22 @@
 
     python benchmarks/sampling.py --data DIR --observer 1
 
-DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35). All 30 pictures, corrected coordinates, 64 x 64 cells, a
-process bound to one core. A first fit compiles and is not counted; then one is timed for each key, everything but
-compilation included. How long importance sampling takes depends on its luck in learning a proposal, so that it is timed
-with several keys (`--keys`) and averaged; R-hat and k-hat are the worst of them. Prints a table and, as its last line,
-one JSON object.
+DIR is the potsdam35 folder (or set FOVEATE_POTSDAM35); without it, the built-in example's first observer. All pictures,
+corrected coordinates, 64 x 64 cells, a process bound to one core. A first fit compiles and is not counted; then one is
+timed for each key, everything but compilation included. How long importance sampling takes depends on its luck in
+learning a proposal, so that it is timed with several keys (`--keys`) and averaged; R-hat and k-hat are the worst of
+them. Prints a table and, as its last line, one JSON object.
 """
 
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from statistics import mean
 from typing import Any
+
+from machine import about, one_core, peak_memory_mb
 
 MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")
 SETTINGS = {
@@ -76,15 +77,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keys", type=int, default=5, help="of importance sampling; chains are timed with one")
     chosen = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):  # one core, before anything starts threads
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-    import jax
+    one_core()
 
     import foveate
 
-    data = foveate.read_potsdam35(chosen.data).select(observers=[chosen.observer])
+    whole = foveate.read_potsdam35(chosen.data) if chosen.data else foveate.example_data(seed=1).data
+    observer = chosen.observer if chosen.data else whole.paths.observers[chosen.observer - 1]
+    data = whole.select(observers=[observer])
     rows = []
     for sampler in chosen.samplers.split(","):
         for model in chosen.models.split(","):
@@ -102,14 +101,14 @@ def main() -> None:
         "mean_seconds_over_models": round(sum(quick) / len(quick), 2) if quick else None,
         "nuts_min_ess_per_s": by.get(("nuts", "full"), {}).get("min_ess_per_s"),
         "gibbs_min_ess_per_s": by.get(("gibbs", "full"), {}).get("min_ess_per_s"),
-        "observer": chosen.observer,
+        "data": "potsdam35" if chosen.data else "example",
+        "observer": observer,
         "priors": chosen.priors,
         "seed": chosen.seed,
         "rows": rows,
-        "machine": f"{platform.machine()}, one of {os.cpu_count()} cores",
-        "versions": {"foveate": foveate.__version__, "jax": jax.__version__, "python": platform.python_version()},
+        "peak_memory_mb": round(peak_memory_mb()),
     }
-    print(json.dumps(result))
+    print(json.dumps(about() | result))
 
 
 if __name__ == "__main__":

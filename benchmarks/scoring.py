@@ -12,11 +12,10 @@ machines. Prints a table and, as its last line, one JSON object.
 
 import argparse
 import json
-import os
-import platform
-import resource
 import time
 from dataclasses import replace
+
+from machine import about, one_core, one_observer, peak_memory_mb
 
 DRAWS = 50
 PLAIN_DRAWS = 2
@@ -32,14 +31,6 @@ def seconds(function, runs: int) -> float:
         function()
         times.append(time.process_time() - start)
     return sorted(times)[len(times) // 2]
-
-
-def load(folder: str | None):
-    import foveate
-
-    if folder is None:
-        return foveate.example_data(seed=1).data.select(observers=["ann"])
-    return foveate.read_potsdam35(folder, cells=GRID).select(observers=[1])
 
 
 def plain_scores(steps, epsilon, xi, b, s0):
@@ -107,7 +98,7 @@ def measure(folder: str | None, draws: int) -> dict:
     import foveate
     from foveate.evaluate.predictions import score_draws
 
-    data = load(folder)
+    _, data = one_observer(folder, GRID)
     results: dict = {"draws": draws}
     models = {
         name: foveate.named_model(name) for name in ("full", "fixed_choice", "local_saliency", "saliency_baseline")
@@ -141,17 +132,13 @@ def main() -> None:
     parser.add_argument("--data", help="the potsdam35 folder (default: the built-in example)")
     parser.add_argument("--draws", type=int, default=DRAWS, help=f"draws of the parameters (default: {DRAWS})")
     arguments = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    one_core()
     results = measure(arguments.data, arguments.draws)
-    results["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    import jax
-
+    results["peak_memory_mb"] = peak_memory_mb()
     for name, value in results.items():
         print(f"{name:42s} {value:14.5g}")
-    machine = {"machine": platform.processor() or platform.machine(), "cores": os.cpu_count()}
     facts = {"data": "potsdam35" if arguments.data else "example", "cells": f"{GRID} x {GRID}"}
-    print(json.dumps(results | facts | machine | {"python": platform.python_version(), "jax": jax.__version__}))
+    print(json.dumps(about() | results | facts))
 
 
 if __name__ == "__main__":
