@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from foveate.evaluate.contrasts import contrast_conditions, contrast_groups
     from foveate.evaluate.crossval import CrossValidation
     from foveate.evaluate.folds import Folds, potsdam35_folds, random_folds
+    from foveate.evaluate.predictive_checks import PredictiveChecks, predictive_checks
     from foveate.evaluate.scores import bits_per_fixation, score_posterior, score_steps
     from foveate.evaluate.statistics import compare_saccades
     from foveate.evaluate.weights import stacking
     from foveate.example import example_data
-    from foveate.execution.places import Cluster, Here, Processes
+    from foveate.execution.cluster import Cluster
+    from foveate.execution.places import Here, Processes
     from foveate.execution.population_store import PopulationStore
     from foveate.execution.store import FitStore
     from foveate.experiments.model_recovery import ModelRecovery
@@ -80,6 +82,7 @@ __all__ = [
     "PopulationPosterior",
     "PopulationStore",
     "Posterior",
+    "PredictiveChecks",
     "Processes",
     "SaliencyMaps",
     "ScanPaths",
@@ -112,6 +115,7 @@ __all__ = [
     "policy_probabilities",
     "potsdam35_folds",
     "potsdam35_leave_one_out",
+    "predictive_checks",
     "prior_predictive",
     "random_folds",
     "read_eyelink",
@@ -192,11 +196,12 @@ _HOMES = {
         "score_posterior",
         "score_steps",
     ),
+    "foveate.evaluate.predictive_checks": ("PredictiveChecks", "predictive_checks"),
     "foveate.evaluate.statistics": ("compare_saccades",),
     "foveate.evaluate.weights": ("stacking",),
     "foveate.example": ("example_data",),
+    "foveate.execution.cluster": ("Cluster",),
     "foveate.execution.places": (
-        "Cluster",
         "Here",
         "Processes",
     ),

@@ -3,6 +3,7 @@
 Heavy imports stay inside the commands, so that help is instant.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -18,11 +19,13 @@ from foveate.commands import (
     compare,
     confuse,
     contrast,
+    curves,
     demo,
     diagnose,
     fit,
     init,
     population,
+    predictive,
     recover,
     reliability,
     report,
@@ -35,6 +38,9 @@ from foveate.errors import InputError
 
 # NumPy's matrix products are small here: threads of their own make them slower, many times so on a busy machine.
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+# What a disk without room says: it is full, a quota is used up, or files may not become so large.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Newer releases of Typer bring their own copy of click, older ones use an installed one: found through Typer itself.
 UsageMistake: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -59,6 +65,8 @@ COMMANDS: tuple[tuple[ModuleType, Callable[..., None]], ...] = (
     (report, report.report),
     (compare, compare.compare),
     (ablate, ablate.ablate),
+    (curves, curves.curves),
+    (predictive, predictive.predictive),
     (confuse, confuse.confuse),
     (contrast, contrast.contrast),
     (reproduce, reproduce.reproduce),
@@ -85,6 +93,13 @@ def main() -> None:
         command = context.command_path if context is not None else "foveate"
         joined = f"{message} See" if message.endswith("?") else f"{message.rstrip('.')}; see"
         code = MISTAKE if not message else say(f"{joined} {command} --help.", MISTAKE)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        code = say(
+            f"{where}{error.strerror}; what is finished stays: make room and run the same command again.", MISTAKE
+        )
     except (KeyboardInterrupt, typer.Abort):
         code = say("interrupted; run the same command again to start over.", INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from foveate.data.grid import Extent
+from foveate.data.joining import join_paths
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError
 
@@ -180,3 +181,10 @@ def test_a_table_without_rows_is_refused():
 def test_parts_that_do_not_fit_together_are_refused(changes, words):
     with pytest.raises(InputError, match=words):
         replace(paths(), **changes)
+
+
+def test_joined_paths_have_durations_if_all_parts_do():
+    whole = paths()
+    one, other = whole.select(observers=[1]), whole.select(observers=[2])
+    np.testing.assert_array_equal(join_paths([one, other]).duration_s, whole.duration_s)
+    assert join_paths([one, replace(other, duration_s=None)]).duration_s is None

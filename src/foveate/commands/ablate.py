@@ -55,7 +55,7 @@ def ablate(
     def work() -> dict[str, Any]:
         from foveate.experiments.ablation import SAMPLER, SAMPLER_SETTINGS, chosen_rows
 
-        whole, each, dealt = _given(data, kinds, observers, cells, run.seed)
+        whole, each, dealt = read_and_deal(data, kinds, observers, cells, run.seed)
         seconds = whole.paths.duration_s
         chosen = chosen_rows(rows, durations=seconds is not None and bool((seconds > 0).any()))
         models = {name: row.model for name, row in chosen.items()}
@@ -73,7 +73,7 @@ def ablate(
     show(out, run, work, lambda summary: _closing_words(out, summary))
 
 
-def _given(
+def read_and_deal(
     source: str | None, kinds: tuple[str, ...], names: str, cells: int, seed: int
 ) -> "tuple[Dataset, dict[str, dict[Any, Dataset]], Any]":
     """(The whole data set, every observer's data by kind of maps, the folds)."""
@@ -84,7 +84,7 @@ def _given(
     readings = read(source, cells)
     own = source is not None and (source == EXAMPLE_DATA or source.endswith(SETTINGS_ENDING))
     if not isinstance(readings.data, Dataset):
-        raise InputError(f"--data {source}: every observer has maps of their own there; an ablation takes common ones.")
+        raise InputError(f"--data {source}: every observer has maps of their own there; this takes common ones.")
     if own and kinds != MAPS[:1]:
         raise InputError(f"--maps {' and '.join(kinds)}: only potsdam35 has maps made anew; leave --maps out.")
     whole, who = readings.data, chosen_observers(readings.paths, names)

@@ -9,8 +9,9 @@ from foveate.errors import InputError
 
 
 def join_paths(parts: Sequence[ScanPaths]) -> ScanPaths:
-    """The paths of all parts, one behind the other, without durations and further columns but for forced fixations.
+    """The paths of all parts, one behind the other, without further columns but for forced fixations.
 
+    They have durations if all parts do.
     A path may be in several parts: those of simulated draws, say, are the same observers on the same pictures.
     """
     if not parts:
@@ -36,4 +37,16 @@ def join_paths(parts: Sequence[ScanPaths]) -> ScanPaths:
     # Which fixations count must not depend on whether paths were joined; where none is forced, no column says so.
     flagged = any("forced" in paths.columns for paths in parts)
     columns = {"forced": joined("forced", False)} if flagged else {}
-    return ScanPaths(first.extent, observer, picture, trial, length, fixation, x_deg, y_deg, columns=columns)
+    timed = all(paths.duration_s is not None for paths in parts)
+    return ScanPaths(
+        extent=first.extent,
+        observer=observer,
+        picture=picture,
+        trial=trial,
+        length=length,
+        fixation=fixation,
+        x_deg=x_deg,
+        y_deg=y_deg,
+        duration_s=joined("duration_s", np.nan) if timed else None,
+        columns=columns,
+    )

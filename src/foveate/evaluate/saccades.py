@@ -113,6 +113,14 @@ class Saccades:
         """All turns in a row."""
         return self.turn_deg[np.isfinite(self.turn_deg)]
 
+    @property
+    def two_back_deg(self) -> Float[np.ndarray, " pair"]:
+        """How far each fixation is from the one before the last, for every two saccades in a row; 0: gaze returned."""
+        angle = np.radians(np.where(self.amplitude_deg == 0, 0.0, self.direction_deg))
+        steps = (self.amplitude_deg * part(angle) for part in (np.cos, np.sin))
+        distance = np.hypot(*(step[:, 1:] + step[:, :-1] for step in steps))
+        return distance[np.isfinite(distance)]
+
     def by(self, observer: object) -> "Saccades":
         """The saccades of one observer."""
         mine = self.observer == observer
@@ -136,7 +144,7 @@ class Saccades:
             "sd_deg": float(amplitude.std(ddof=1)) if len(amplitude) > 1 else np.nan,
             "median_deg": float(np.median(amplitude)) if len(amplitude) else np.nan,
             "lag_1": float(autocorrelation(self, 1)[1]),
-            **{f"share_{name}": _share_near(angles, at) for name, angles, at in shares},
+            **{f"share_{name}": share_near(angles, (at,), SECTOR_DEG) for name, angles, at in shares},
         }
 
     def table(self) -> pd.DataFrame:
@@ -174,8 +182,11 @@ def angle_between_deg(angles_deg: Float[np.ndarray, "*shape"], at_deg: float) ->
     return np.abs((angles_deg - at_deg + 180.0) % 360.0 - 180.0)
 
 
-def _share_near(angles_deg: Float[np.ndarray, " angle"], at_deg: float) -> float:
-    return float(np.mean(angle_between_deg(angles_deg, at_deg) <= SECTOR_DEG)) if len(angles_deg) else np.nan
+def share_near(angles_deg: Float[np.ndarray, " angle"], at_deg: tuple[float, ...], within_deg: float) -> float:
+    """Share of the angles that are no further than `within_deg` from one of `at_deg`; NaN if there are no angles."""
+    if not len(angles_deg):
+        return np.nan
+    return float(np.mean(np.min([angle_between_deg(angles_deg, at) for at in at_deg], axis=0) <= within_deg))
 
 
 # --- sequences -----------------------------------------------------------------------------------------------------
@@ -190,16 +201,23 @@ def autocorrelation(saccades: Saccades, lags: int = LAGS) -> Float[np.ndarray, "
     are the same; NaN where no path does. A path's own mean costs something: r_k of independent saccades is about -1/n,
     so compare paths of like lengths.
     """
+    return sequence_autocorrelation(saccades.amplitude_deg, saccades.stretch, lags)
+
+
+def sequence_autocorrelation(
+    values: Float[np.ndarray, "path place"], stretch: Int[np.ndarray, "path place"], lags: int = LAGS
+) -> Float[np.ndarray, " lag"]:
+    """The same of any numbers along paths, NaN where there is none; no pair reaches from one `stretch` to another."""
     _check_lags(lags)
-    length = np.maximum(saccades.real.sum(axis=1), 1)
-    mean = np.nansum(saccades.amplitude_deg, axis=1) / length
-    deviation = saccades.amplitude_deg - mean[:, None]
+    length = np.maximum(np.isfinite(values).sum(axis=1), 1)
+    mean = np.nansum(values, axis=1) / length
+    deviation = values - mean[:, None]
     variance = np.nansum(deviation**2, axis=1) / length
-    # Amplitudes that are all the same differ from their mean by rounding alone.
+    # Values that are all the same differ from their mean by rounding alone.
     varied = variance > (SAME * mean) ** 2
     result = np.full(lags + 1, np.nan)
     for lag in range(lags + 1):
-        products = _lagged_products(saccades, deviation, lag)
+        products = _lagged_products(stretch, deviation, lag)
         pairs = np.isfinite(products).sum(axis=1)
         counts = varied & (pairs > 0)
         if counts.any():
@@ -218,7 +236,7 @@ def pooled_autocorrelation(saccades: Saccades, lags: int = LAGS) -> Float[np.nda
     _check_lags(lags)
     mean = float(saccades.amplitudes_deg.mean())
     deviation = saccades.amplitude_deg - mean
-    products = [_lagged_products(saccades, deviation, lag) for lag in range(lags + 1)]
+    products = [_lagged_products(saccades.stretch, deviation, lag) for lag in range(lags + 1)]
     means = np.array([_mean_of(product) for product in products])
     return means / means[0] if means[0] > (SAME * mean) ** 2 else np.full(lags + 1, np.nan)
 
@@ -229,11 +247,11 @@ def _check_lags(lags: int) -> None:
 
 
 def _lagged_products(
-    saccades: Saccades, deviation: Float[np.ndarray, "path saccade"], lag: int
+    stretch: Int[np.ndarray, "path place"], deviation: Float[np.ndarray, "path place"], lag: int
 ) -> Float[np.ndarray, "path pair"]:
-    """Products of deviations `lag` saccades apart; NaN where there is no such pair."""
+    """Products of deviations `lag` apart; NaN where there is no such pair."""
     count = max(deviation.shape[1] - lag, 0)
-    joined = saccades.stretch[:, :count] == saccades.stretch[:, lag:]
+    joined = stretch[:, :count] == stretch[:, lag:]
     return np.where(joined, deviation[:, :count] * deviation[:, lag:], np.nan)
 
 

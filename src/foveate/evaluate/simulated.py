@@ -23,16 +23,24 @@ def observed_paths(validation: CrossValidation) -> ScanPaths:
     return join_paths(parts).at_least(DRAWN_FROM_MAP + 1)
 
 
-def simulated_data_sets(validation: CrossValidation, fitted: FittedFolds, key: PRNGKeyArray) -> Iterator[ScanPaths]:
+def simulated_data_sets(
+    validation: CrossValidation, fitted: FittedFolds, key: PRNGKeyArray, *, observed_start: bool = False
+) -> Iterator[ScanPaths]:
     """For each draw the scan paths of all observers on the chosen folds' pictures.
 
-    Every path has the observer, picture, length and forced fixations of an observed one; its model was fitted without
-    its picture.
+    Every path has the observer, picture, length and forced fixations of an observed one, with `observed_start` its
+    first two fixations, too; its model was fitted without its picture. Where a model depends on how long fixations last
+    and does not say it, they last as long as the observed ones.
     """
+    model = validation.models[fitted.name]
+    as_observed = {
+        "observed_start": observed_start,
+        "observed_durations": model.reads_durations and model.durations is None,
+    }
     groups = [group for fold in validation.chosen_folds for group in _groups(validation, fitted, fold)]
     for draw, of_draw in enumerate(jax.random.split(key, fitted.draws)):
         parts = [
-            simulate(_models(models, draw), maps, paths, jax.random.fold_in(of_draw, number))
+            simulate(_models(models, draw), maps, paths, jax.random.fold_in(of_draw, number), **as_observed)
             for number, (models, maps, paths) in enumerate(groups)
         ]
         yield join_paths(parts)

@@ -25,7 +25,7 @@ from foveate.model.model import Model
 
 SAMPLER = "laplace"
 # Predictions average over draws and need fewer of them than a posterior's own numbers: short chains from both climbs.
-SAMPLER_SETTINGS = {"climbs": 2, "moves": 16}
+SAMPLER_SETTINGS = {"climbs": 2, "moves": 12}
 LEVEL = 0.95
 FULL, BEST = "full", "wayfarer"
 

@@ -18,6 +18,7 @@ class Plan:
     """Who looks at which picture for how long, path by path; `who` is the observer's place among the stacked models.
 
     `forced` flags the fixations that were forced in imitated paths; None where none was, or nothing is imitated.
+    `duration_s` says how long every fixation lasts, 0 where that is not known; None where the model is to say it.
     """
 
     observer: np.ndarray
@@ -26,6 +27,7 @@ class Plan:
     length: Int[np.ndarray, " path"]
     who: Int[np.ndarray, " path"]
     forced: Bool[np.ndarray, "path fixation"] | None = None
+    duration_s: Float[np.ndarray, "path fixation"] | None = None
 
     @classmethod
     def everyone(cls, observers: list, pictures: list, length: int) -> "Plan":
@@ -101,3 +103,17 @@ def observed(lengths: int | ScanPaths, maps: SaliencyMaps) -> Start:
         **{name: getattr(paths, name)[:, :DRAWN_FROM_MAP] for name in ("fixation", "x_deg", "y_deg")},
     )
     return Start(np.stack([first.y_deg, first.x_deg], axis=-1), maps.at(first))
+
+
+def observed_seconds(lengths: int | ScanPaths) -> Float[np.ndarray, "path fixation"]:
+    """How long the fixations of imitated paths lasted, in seconds; 0 where that is not known, and in the padding."""
+    if not isinstance(lengths, ScanPaths):
+        raise InputError(
+            f"observed_durations=True with lengths = {lengths}: nothing was observed; give scan paths as lengths."
+        )
+    if lengths.duration_s is None:
+        raise InputError(
+            "observed_durations=True: the scan paths do not say how long fixations lasted; give paths with durations, "
+            "or a model that needs none."
+        )
+    return np.nan_to_num(lengths.duration_s)

@@ -24,7 +24,7 @@ from foveate.model.parts import duration_readers
 from foveate.model.policies import Policy
 from foveate.precision import check_key, double_precision
 from foveate.simulation.draw import Views, draw_cell, draw_durations, draw_from_map, draw_policy
-from foveate.simulation.plans import Plan, Start, everyone, imitating, observed
+from foveate.simulation.plans import Plan, Start, everyone, imitating, observed, observed_seconds
 from foveate.threads import on_all_cores
 
 # Label of a fixation that no policy chose: the first ones, which are drawn from the map, and the padding.
@@ -50,6 +50,7 @@ def simulate(
     key: PRNGKeyArray,
     *,
     observed_start: bool = False,
+    observed_durations: bool = False,
 ) -> ScanPaths:
     """Scan paths drawn from a model, or from each observer's own: one mapping observer -> model, all of one structure.
 
@@ -57,7 +58,9 @@ def simulate(
     observer 1), or scan paths whose observers, pictures, trials and lengths are imitated. The first two fixations of
     a path are drawn from its map; with `observed_start` they are those of the imitated path. The others are centres
     of cells. The column `policy` holds the index of the policy that chose each fixation, -1 where none did. Where the
-    model says how long fixations last, the paths have durations, also of observed starts.
+    model says how long fixations last, the paths have durations, also of observed starts. With `observed_durations`
+    every fixation lasts as long as the one in its place in the imitated path: for models that depend on durations and
+    do not say them, which predict places given durations.
 
     Where a fixation of the imitated path was forced, the one in its place is drawn like any other, but flagged in the
     column `forced`: what is left out of statistics and maps of the recorded paths is left out of those of the simulated
@@ -69,6 +72,8 @@ def simulate(
     stacked = Stacked.of(models if isinstance(models, Mapping) else {1: models})
     plan = imitating(lengths, models, maps) if isinstance(lengths, ScanPaths) else everyone(lengths, models, maps)
     start = observed(lengths, maps) if observed_start else None
+    if observed_durations:
+        plan = replace(plan, duration_s=observed_seconds(lengths))
     return simulate_plan(stacked, maps, plan, key, start)
 
 
@@ -80,14 +85,17 @@ class Stacked(eqx.Module):
     memory: int = eqx.field(static=True)
     durations: Durations | None = None
 
-    def __check_init__(self):
-        """Refuse models that need durations and have none to draw."""
+    def check_durations(self, given: bool) -> None:
+        """Refuse models that need durations where there are none, and durations `given` to models that draw theirs."""
         reading = duration_readers(*self.policies, self.choice)
-        if reading and self.durations is None:
+        if reading and self.durations is None and not given:
             raise InputError(
                 f"{some_of(reading)} depends on how long fixations last, and the model does not say it: give it "
-                "durations, such as Model(..., durations=LogNormalDurations(...))."
+                "durations, such as Model(..., durations=LogNormalDurations(...)), or simulate paths that imitate "
+                "recorded ones with observed_durations=True."
             )
+        if given and self.durations is not None:
+            raise InputError("observed_durations=True: the model itself says how long fixations last; leave it out.")
 
     @classmethod
     def of(cls, models: Mapping[Any, Model]) -> "Stacked":
@@ -117,6 +125,8 @@ def simulate_plan(
     models: Stacked, maps: SaliencyMaps, plan: Plan, key: PRNGKeyArray, start: Start | None = None
 ) -> ScanPaths:
     """The paths of a plan, for use where the models are stacked already."""
+    given = plan.duration_s
+    models.check_durations(given is not None)
     picture = maps.index_of(plan.picture.tolist())
     longest = int(plan.length.max(initial=1))
     rows, columns, policy = (np.zeros((len(plan.length), longest), dtype=np.int64) for _ in range(3))
@@ -124,6 +134,7 @@ def simulate_plan(
     # A fixation ends with the next saccade: where durations are drawn, paths go one step further than is asked.
     timed = models.durations is not None
     size = -(-(longest + timed) // LENGTH_STEP) * LENGTH_STEP
+    lasted = None if given is None else np.pad(given[:, :longest], ((0, 0), (0, size - longest)))
 
     def run(batch: np.ndarray) -> None:
         drawn = _simulate_batch(
@@ -131,6 +142,7 @@ def simulate_plan(
             maps.values[picture[batch]],
             _uniforms(key, batch, size),
             _normals(key, batch, size) if timed else None,
+            None if lasted is None else lasted[batch],
             None if start is None else (start.position_deg[batch], start.saliency[batch]),
             np.asarray(plan.length[batch].max() + timed),
             maps.grid,
@@ -140,6 +152,8 @@ def simulate_plan(
 
     on_all_cores(run, _batches(plan.length, maps.grid.cells))
 
+    if given is not None:
+        seconds = given[:, :longest]
     real = np.arange(longest) < plan.length[:, None]
     y_deg, x_deg = maps.grid.centre_of(rows, columns)
     if start is not None:
@@ -154,7 +168,7 @@ def simulate_plan(
         fixation=np.where(real, np.arange(1, longest + 1), 0),
         x_deg=np.where(real, x_deg, np.nan),
         y_deg=np.where(real, y_deg, np.nan),
-        duration_s=np.where(real, seconds, np.nan) if timed else None,
+        duration_s=np.where(real, seconds, np.nan) if timed or given is not None else None,
         columns={"policy": np.where(real, policy, NO_POLICY)} | flags,
     )
 
@@ -195,12 +209,13 @@ def _simulate_batch(
     saliency: Float[Array, "path row column"],
     uniform: Float[Array, "fixation path 3"],
     normal: Float[Array, "fixation path"] | None,
+    lasted: Float[Array, "path fixation"] | None,
     start: tuple[Float[Array, "path start 2"], Float[Array, "path start"]] | None,
     fixations: Int[Array, ""],
     grid: Grid,
 ) -> tuple[Array, Array, Array, Array]:
     """Row, column, policy and duration of the fixations of a batch of paths, each (path, fixation); only the first
-    `fixations` are worked out, and durations only where the models have any."""
+    `fixations` are worked out, and durations only where the models have any and none were given (`lasted`)."""
     views = Views.of(grid, saliency)
     y_deg, x_deg = jnp.asarray(grid.row_centres_deg), jnp.asarray(grid.column_centres_deg)
 
@@ -220,14 +235,16 @@ def _simulate_batch(
         jnp.zeros((len(saliency), models.memory)),
     )
     seconds = jnp.zeros(uniform.shape[:2])
-    if models.durations is not None and normal is not None:  # the first fixation ended before the first step
+    if lasted is not None:
+        history = replace(history, duration_s=jnp.asarray(lasted)[:, recent])
+    elif models.durations is not None and normal is not None:  # the first fixation ended before the first step
         oldest = jnp.full(models.memory, models.memory - 1)
         before = History(
             history.position_deg[:, oldest], history.saliency[:, oldest], history.count - 1, history.duration_s
         )
-        lasted = draw_durations(models.durations, normal[0], before, views, history.position_deg[:, 0])
-        seconds = seconds.at[0].set(lasted)
-        history = replace(history, duration_s=jnp.asarray(history.duration_s).at[:, 1:].set(lasted[:, None]))
+        first_s = draw_durations(models.durations, normal[0], before, views, history.position_deg[:, 0])
+        seconds = seconds.at[0].set(first_s)
+        history = replace(history, duration_s=jnp.asarray(history.duration_s).at[:, 1:].set(first_s[:, None]))
 
     def timed(index: Array, history: History, seconds: Array, ahead: Array) -> tuple[History, Array]:
         """With the duration of the present fixation, which is the one before `index`; `ahead` is where gaze goes."""
@@ -236,6 +253,10 @@ def _simulate_batch(
         lasts = draw_durations(models.durations, normal[index - 1], history, views, ahead)
         known = replace(history, duration_s=jnp.asarray(history.duration_s).at[:, 0].set(lasts))
         return known, jnp.asarray(seconds).at[index - 1].set(lasts)
+
+    def arrived(index: Array) -> Array:
+        """How long the fixation that gaze has come to will last, where that was given; 0, not known, where not."""
+        return jnp.zeros((len(saliency), 1)) if lasted is None else jnp.asarray(lasted)[:, index, None]
 
     looks_ahead = models.durations is not None and models.durations.looks_ahead
 
@@ -252,7 +273,7 @@ def _simulate_batch(
             jnp.concatenate([centre(row, column)[:, None], history.position_deg[:, :-1]], axis=1),
             jnp.concatenate([views.at(row, column)[:, None], history.saliency[:, :-1]], axis=1),
             history.count + 1,
-            jnp.concatenate([jnp.zeros((len(saliency), 1)), history.duration_s[:, :-1]], axis=1),
+            jnp.concatenate([arrived(index), history.duration_s[:, :-1]], axis=1),
         )
         return after, rows.at[index].set(row), columns.at[index].set(column), labels.at[index].set(label), seconds
 

@@ -1,0 +1,57 @@
+"""`foveate curves` as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(sys.executable).parent / "foveate"
+ARGUMENTS = ["curves", "--data", "example", "--cells", "16", "--model", "local_saliency", "--observers", "ann,ben,cleo"]
+SMALL = ["--pictures", "1,4", "--folds", "1", "--warmup", "20", "--draws", "20"]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory) -> dict[str, str]:
+    return dict(os.environ) | {"FOVEATE_CACHE": str(tmp_path_factory.mktemp("cache"))}
+
+
+def run(environment: dict[str, str], *arguments: object) -> subprocess.CompletedProcess:
+    command = [str(it) for it in (COMMAND, *ARGUMENTS, *arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_curves_are_drawn_and_not_fitted_twice(tmp_path, environment):
+    folder = tmp_path / "curves"
+    first = run(environment, *SMALL, "--out", folder, "--json")
+    assert first.returncode == 0, first.stderr
+    said = json.loads(first.stdout)
+    assert [it["pictures"] for it in said["curves"]] == [1, 4]
+    assert {it["model"] for it in said["curves"][0]["models"]} == {"separate", "pooled", "hierarchical"}
+    assert {"curves.svg", "curves.png"} == {it.name for it in (folder / "figures").iterdir()}
+    fits = {it: it.stat().st_mtime_ns for it in (folder / "fits").iterdir()}
+    again = run(environment, *SMALL, "--out", folder)
+    assert again.returncode == 0, again.stderr
+    assert "hierarchical - separate" in again.stdout
+    assert {it: it.stat().st_mtime_ns for it in (folder / "fits").iterdir()} == fits
+    page = (folder / "results.md").read_text(encoding="utf-8")
+    mean = next(it["mean"] for it in said["curves"][1]["models"] if it["model"] == "hierarchical")
+    assert f"{mean:.3f}" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--pictures", "3,few"], "--pictures few"),
+        (["--pictures", "90"], "training pictures"),
+        (["--model", "fool"], "no model 'fool'"),
+        (["--scheduler", "tcp://nowhere:1"], "leave it out"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path, environment, arguments, said):
+    found = run(environment, *arguments, "--out", tmp_path / "curves")
+    assert found.returncode == 2
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
