@@ -142,7 +142,9 @@ class Block(NamedTuple):
         change = change.astype(kind.digits)
         rows = change[:, :, None] * parts.rows
         zero, places = jnp.zeros(len(change), kind.digits), parts.place_rows.shape[1] > 0
-        by_column, exponents, held = [], dict.fromkeys(range(len(parts.exponents)), zero), jnp.zeros((), kind.digits)
+        by_column: list[Array] = []
+        exponents: dict[int, Array] = dict.fromkeys(range(len(parts.exponents)), zero)
+        held = jnp.zeros((), kind.digits)
         for weights, (group, some) in zip(self.weights, _members(kind.groups), strict=True):
             of_rows, of_columns = _some(rows, some), _some(parts.columns, some)
             by_column.append(_over_rows(weights, of_rows))
