@@ -107,3 +107,35 @@ def test_fast_normaliser_is_the_plain_sum_also_in_its_derivative(row: Row, grid:
                 slope, expected = fast_gradient[parameter] * values[parameter], expected * values[parameter]
                 scale = max(1.0, np.abs(plain).max())
                 np.testing.assert_allclose(slope, expected, rtol=1e-8, atol=1e-9 * scale, err_msg=message)
+
+
+XI = np.array([31.0, 52.0])
+
+OWN = [it.values[0] for it in rows_of(Policy) if has_fast_normaliser(it.values[0].policy()) and it.values[0].parameters]
+
+
+@eqx.filter_jit
+def log_sums(policy: Policy, values: dict, steps: Steps):
+    return log_normalisers([with_values(policy, values)], steps)[0]
+
+
+@pytest.mark.parametrize("row", OWN, ids=lambda row: row.name)
+def test_a_normaliser_in_single_precision_is_good_to_a_millionth(row: Row):
+    """Fits ask for it. Sums that would lose digits are done in double precision, which extreme parameters and odd maps
+    put to the test."""
+    extreme = parameter_sets(row.model())
+    sets = [*(one_set(extreme, index) for index in range(len(next(iter(extreme.values()))))), *random_sets(row, 200)]
+    if "epsilon" in row.parameters and "xi" in row.parameters:  # both Gaussians nearly the same: hardly any digits left
+        for near in (1e-3, 1e-5, 1e-7):
+            sets.append({**sets[-1], "xi": XI, "epsilon": 4 * XI * (1 + np.array([near, -near]))})
+    differ = 0
+    for values in sets:
+        for name, steps in steps_on(MIDDLE, "table").items():
+            with jax.enable_x64(True):
+                double = np.asarray(log_sums(row.policy(), values, steps))
+                single = np.asarray(log_sums(row.policy(), values, steps.in_single_precision()))
+            np.testing.assert_allclose(single, double, rtol=0, atol=2e-5, err_msg=f"{row.name} {values} on {name}")
+            assert np.median(np.abs(single - double)) < 1e-6
+            differ += not np.array_equal(single, double)
+    # Only a repelled policy has sums over all cells; that they were in fact done in single precision shows.
+    assert (differ > 50) == ("epsilon" in row.parameters and "xi" in row.parameters)

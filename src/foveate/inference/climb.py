@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
+from foveate.compiled import compiled_for_speed
 from foveate.inference.target import GROUP, Target
 from foveate.model.history import Array
 from foveate.precision import double_precision
@@ -27,7 +27,7 @@ STEEP = 1.0  # nats: a climb that stops at once where it is steeper than this ha
 MOST_ITERATIONS = 15_000  # where nobody asks for fewer: no climb of ours takes nearly as many
 
 
-@eqx.filter_jit
+@compiled_for_speed
 def value_and_gradient(target: Target, vector: Float[Array, " number"]) -> tuple[Array, Array]:
     """Log posterior density of a vector and its gradient."""
     return jax.value_and_grad(target.log_density)(vector)
@@ -93,7 +93,7 @@ def _values_and_gradients(target: Target, vectors: np.ndarray) -> list[Answer]:
     return [(-float(value), -slope) for value, slope in zip(values, slopes, strict=True)]
 
 
-@eqx.filter_jit
+@compiled_for_speed
 def _side_by_side(target: Target, vectors: Float[Array, "set number"]) -> tuple[Array, Array]:
     return jax.vmap(jax.value_and_grad(target.log_density))(vectors)
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Float, Key, PRNGKeyArray
 
+from foveate.compiled import compiled_quickly
 from foveate.errors import InputError
 from foveate.inference.mixture import Mixture
 from foveate.inference.target import Target
@@ -25,7 +25,7 @@ def check_count(name: str, value: Any, least: int) -> None:
         raise InputError(f"{name} = {value!r}: give a whole number, {least} or more.")
 
 
-@eqx.filter_jit
+@compiled_quickly
 def _prior_draws(model: Model, keys: Key[Array, " draw"]) -> Float[Array, "draw number"]:
     return jax.vmap(lambda key: model.draw_from_prior(key).to_real())(keys)
 

@@ -15,13 +15,13 @@ import numpy as np
 from jax import lax
 from jaxtyping import Float
 
+from foveate.compiled import compiled_for_speed
 from foveate.data.dataset import Dataset
 from foveate.errors import InputError
 from foveate.model.history import Array
 from foveate.model.likelihood import (
     check_model_and_steps,
     has_fast_normaliser,
-    is_modulated_sum,
     joint_log_density,
 )
 from foveate.model.model import Model
@@ -62,10 +62,10 @@ class Target(eqx.Module):
         steps = packed(steps, size)
         if jax.default_backend() != "cpu":
             steps = steps.in_batches()
-        if not steps.batched and any(map(has_fast_normaliser, model.policies)):  # nobody else reads the table
-            steps = steps.tabulated()
-        if not steps.batched and any(map(is_modulated_sum, model.policies)):
+        if not steps.batched:
             steps = steps.in_single_precision()
+            if any(map(has_fast_normaliser, model.policies)):  # nobody else reads the table
+                steps = steps.tabulated()
         check_model_and_steps(model, steps)
         with jax.enable_x64(True):  # as JAX's arrays, so that no call has to copy them
             return jax.tree.map(jnp.asarray, cls(model, steps))
@@ -106,7 +106,7 @@ class Target(eqx.Module):
         return self.log_likelihood(vector) + self.log_prior(vector)
 
 
-@eqx.filter_jit
+@compiled_for_speed
 def _group(
     function: Callable[[Target, Array], Array], target: Target, vectors: Float[Array, "set number"], count: Array
 ) -> Array:

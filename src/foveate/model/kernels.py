@@ -51,7 +51,7 @@ def sum_from_moments(
 
 def total(values: Float[Array, "*batch item"]) -> Float[Array, "*batch"]:
     """Sum over the last axis, as a matrix product: XLA's reductions on the CPU add one number at a time."""
-    return values @ jnp.ones(values.shape[-1])
+    return values @ jnp.ones(values.shape[-1], values.dtype)
 
 
 class Factors(NamedTuple):

@@ -40,7 +40,7 @@ CACHED_CELLS = 600
 # The largest side of a cell that is twice as long, in standard deviations, where sums need not be exact; of one four
 # times as long it is half of that, since a map varies more in it.
 SMALL_CELL = 1.0
-LEAST_LEFT = 0.01  # of the wide Gaussian's peak: where less is left, larger cells are not tried
+LEAST_LEFT = 0.01  # of the wide Gaussian's peak: where less is left, neither larger cells nor fewer digits will do
 
 
 def repelled_sum(scene: Scene, wide: Float[Array, "2"], narrow: Float[Array, "2"]) -> Float[Array, "path step"]:
@@ -77,9 +77,23 @@ def _value(scene: Scene, wide: Array, narrow: Array) -> Float[Array, "path step"
 
     def whole() -> Array:
         exact = partial(_by_path, _whole_value, scene, wide, narrow)
+        if scene.single and scene.coarser is None:
+            return _first_that_holds(jnp.array(True), partial(_in_single_precision, scene, wide, narrow), exact)
         return _over_all_cells(exact, larger_value, scene, wide, narrow)
 
     return _first_that_holds(_covered(scene, wide, narrow), by_window, whole)
+
+
+def _in_single_precision(scene: Scene, wide: Array, narrow: Array) -> tuple[Array, Array]:
+    """The sum over all cells in single precision, and whether it has kept its digits: what is left of the wide Gaussian
+    is not small beside what it was, for any step."""
+
+    def fewer_digits(cells: _Cells) -> Array:
+        rounded = jax.tree.map(lambda it: it.astype(jnp.float32), cells)
+        return _whole_value(rounded).astype(wide.dtype)
+
+    found = _by_path(fewer_digits, scene, wide, narrow)
+    return found, jnp.all(found > LEAST_LEFT * peak(scene.grid, wide))
 
 
 def _sums(scene: Scene, wide: Array, narrow: Array) -> tuple[Sum, Sum, Float[Array, "path step"]]:
@@ -272,7 +286,7 @@ def _whole_value(cells: _Cells) -> Float[Array, " step"]:
     def add_row(sums: Array, row: tuple[Array, Array, Array]) -> tuple[Array, None]:
         saliency, wide, narrow = row
         difference = wide[:, None] * cells.wide_columns - narrow[:, None] * cells.narrow_columns
-        return sums + saliency * jnp.maximum(difference, REPELLED_WEIGHT), None
+        return sums + saliency * jnp.maximum(difference, jnp.asarray(REPELLED_WEIGHT, sums.dtype)), None
 
     rows = cells.saliency, cells.wide_rows.T, cells.narrow_rows.T
     return total(lax.scan(add_row, jnp.zeros_like(cells.wide_columns), rows)[0])

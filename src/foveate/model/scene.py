@@ -29,6 +29,7 @@ class Scene(eqx.Module):
     grid: Grid = eqx.field(static=True)
     coarser: Sequence[Float[Array, "_ _ path step"]] | None = None  # see `Steps.coarsened`
     batched: bool = eqx.field(static=True, default=False)  # see `Steps.in_batches`
+    single: bool = eqx.field(static=True, default=False)  # see `Steps.in_single_precision`
 
     @property
     def saliency(self) -> Float[Array, "path row column"]:

@@ -162,6 +162,7 @@ class Steps(eqx.Module):
             self.grid,
             self.coarser,
             self.batched,
+            self.single,
         )
 
     def tabulated(self) -> "Steps":
@@ -185,8 +186,9 @@ class Steps(eqx.Module):
         return self if empty else replace(self, table=None, coarser=None, batched=True, larger=False)
 
     def in_single_precision(self) -> "Steps":
-        """The same steps with sums of modulated policies (`modulated_sums.py`) in single precision: twice as fast, and
-        good to about 1e-6 for each step, 1e-4 nats for an observer. What is scored is summed in double precision."""
+        """The same steps with sums of modulated policies (`modulated_sums.py`), and values of repelled ones over the
+        whole grid (`repulsion.py`), in single precision: up to twice as fast, and good to about 1e-6 for each step,
+        1e-4 nats for an observer. What is scored is summed in double precision."""
         return replace(self, single=True)
 
     @double_precision
