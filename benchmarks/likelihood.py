@@ -130,13 +130,15 @@ def fitted_targets(folder: str | None) -> dict:
     import foveate
     from foveate.inference.target import Target
 
-    data = foveate.read_potsdam35(folder, cells=GRIDS[0])
-    train, _ = data.select(observers=[1]).split(foveate.POTSDAM35_FOLDS[0])
+    train = one_observer(folder, GRIDS[0])[1]
+    if folder:
+        train, _ = train.split(foveate.POTSDAM35_FOLDS[0])
+    timed = train.paths.duration_s is not None
     results: dict = {}
     value = eqx.filter_jit(lambda target, vector: target.log_density(vector))
     gradient = eqx.filter_jit(lambda target, vector: jax.value_and_grad(target.log_density)(vector))
     for name in ("full", "wayfarer"):
-        model = foveate.named_model(name)
+        model = foveate.named_model(name, **({} if timed or name == "full" else {"durations": False}))
         exact = Target.of(model, train)
         for way, target in (("", exact), ("_coarsened", exact.coarsened())):
             with jax.enable_x64(True):

@@ -72,7 +72,8 @@ def one_fit(point: dict) -> dict:
     from foveate.inference.target import Target
 
     cells, times = point.get("cells", 64), point.get("times", 1)
-    data, model = made_up(cells, times), foveate.named_model(point["model"])
+    settings = {"durations": False} if point["model"] == "wayfarer" else {}  # simulated paths have none
+    data, model = made_up(cells, times), foveate.named_model(point["model"], **settings)
     _, preparing = timed(lambda: Target.of(model, data))
     target = Target.of(model, data)
     with jax.enable_x64(True):

@@ -65,7 +65,8 @@ def main() -> None:
     for cells in GRIDS:
         name, data = one_observer(chosen.data, cells)
         for model_name in chosen.models.split(",") if cells == GRIDS[0] else ("full",):
-            model = foveate.named_model(model_name)
+            settings = {"durations": False} if model_name == "wayfarer" else {}  # it does not simulate them
+            model = foveate.named_model(model_name, **settings)
             many = dict.fromkeys(range(TIMES), model)
             length = int(data.paths.fixations / len(data.paths))
             seconds = processor_s(lambda: foveate.simulate(many, data.maps, length, jax.random.key(1)))  # noqa: B023

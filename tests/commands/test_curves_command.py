@@ -36,6 +36,11 @@ def test_curves_are_drawn_and_not_fitted_twice(tmp_path, environment):
     assert again.returncode == 0, again.stderr
     assert "hierarchical - separate" in again.stdout
     assert {it: it.stat().st_mtime_ns for it in (folder / "fits").iterdir()} == fits
+    kept = (folder / "curves.json").read_bytes()
+    other = run(environment, *SMALL, "--seed", "2", "--out", folder)
+    assert other.returncode == 2
+    assert "another seed" in other.stderr
+    assert (folder / "curves.json").read_bytes() == kept
     page = (folder / "results.md").read_text(encoding="utf-8")
     mean = next(it["mean"] for it in said["curves"][1]["models"] if it["model"] == "hierarchical")
     assert f"{mean:.3f}" in page
@@ -47,6 +52,7 @@ def test_curves_are_drawn_and_not_fitted_twice(tmp_path, environment):
         (["--pictures", "3,few"], "--pictures few"),
         (["--pictures", "90"], "training pictures"),
         (["--model", "fool"], "no model 'fool'"),
+        (["--model", "saliency_baseline"], "no model 'saliency_baseline' that can be fitted"),
         (["--scheduler", "tcp://nowhere:1"], "leave it out"),
     ],
 )

@@ -108,8 +108,10 @@ def test_copies_begin_as_the_data_do(data, tmp_path):
         assert paths.duration_s is None
         for name in ("observer", "picture", "trial", "length"):
             np.testing.assert_array_equal(getattr(paths, name), getattr(observed, name))
-        cells, expected = (grid.cell_of(it.y_deg[:, :2], it.x_deg[:, :2]) for it in (paths, observed))
-        np.testing.assert_array_equal(cells, expected)
+        np.testing.assert_array_equal(paths.x_deg[:, :2], observed.x_deg[:, :2])
+        np.testing.assert_array_equal(paths.y_deg[:, :2], observed.y_deg[:, :2])
+        rest = paths.x_deg[:, 2:][paths.real[:, 2:]] / grid.cell_deg[1] % 1
+        assert 0 < rest.min() < 0.5 < rest.max() < 1  # all places of a cell, not its centre alone
     assert not np.array_equal(made[0].x_deg, made[1].x_deg, equal_nan=True)
 
 
@@ -120,6 +122,7 @@ def test_copies_begin_as_the_data_do(data, tmp_path):
         (["--folds", "6"], "numbers from 1 to 5"),
         (["--observers", "zoe"], "observer zoe"),
         (["--fits", "nowhere"], "--fits nowhere: there is no such folder"),
+        (["--fits", "."], "--fits .: no fits of full or wayfarer"),
     ],
 )
 def test_a_mistake_is_one_line(call, tmp_path, arguments, words):

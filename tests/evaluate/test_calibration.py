@@ -289,4 +289,6 @@ def test_outcomes_without_means_of_an_earlier_version_are_read(tmp_path):
     new = store.outcomes()
     (tmp_path / "toy.jsonl").write_text("\n".join([first, *old]) + "\n")
     assert [replace(it, mean=(), low=(), high=()) for it in new] == store.outcomes()
+    some = replace(calibration_of(toy(), 4), outcomes=(*store.outcomes(), *new))
+    assert np.isnan(some.correlations).all()
     assert all(low <= mean <= high for it in new for low, mean, high in zip(it.low, it.mean, it.high, strict=True))

@@ -11,7 +11,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from made_paths import random_paths
+from made_paths import paths_of, random_paths
 from scipy import stats
 
 from foveate.data.grid import Extent, Grid
@@ -255,6 +255,22 @@ def test_distances_are_to_all_copies_together_and_between_one_and_the_others():
     chance = [circular_wasserstein_deg(turns[i], np.concatenate([turns[j] for j in rest])) for i, rest in others]
     assert found.loc["turn", "wasserstein_deg_chance"] == pytest.approx(np.mean(chance))
     assert found.loc["turn", "wasserstein_deg_chance_high"] == pytest.approx(max(chance))
+
+
+def test_what_short_paths_do_not_have_is_left_out():
+    """With five fixations there is no pair of saccades at lag 3."""
+    short = [random_walks(seed) for seed in range(5)]
+    checks = predictive_checks(short[0], short[1:])
+    assert np.isnan(checks.observed["amplitude_lag_3"])
+    table = checks.table()
+    assert "amplitude_lag_3" not in table.index
+    assert len(table) == len(checks.observed) - 1
+    assert np.isfinite(table[["observed", "low", "high", "p"]].to_numpy()).all()
+
+
+def random_walks(seed: int) -> ScanPaths:
+    rng = np.random.default_rng(seed)
+    return paths_of(*rng.uniform(0, 20, (30, 5, 2)))
 
 
 def test_durations_are_checked_where_copies_have_them():

@@ -185,6 +185,34 @@ def test_workers_of_another_version_are_refused(dask, tmp_path):
         pass
 
 
+def test_the_clock_of_a_cluster_without_workers_starts_when_they_are_missed(monkeypatch):
+    """However long ago it was last asked for them: while fits come nobody asks."""
+    cluster, now, workers = Cluster("tcp://a:1"), [0.0], {"tcp://b:2": 1}
+
+    class Client:
+        status = "running"
+
+        def ncores(self):
+            return workers
+
+    cluster.client = Client()
+    monkeypatch.setattr("foveate.execution.cluster.time.monotonic", lambda: now[0])
+    cluster.check()
+    now[0] = 10_000.0
+    workers.clear()
+    cluster.check()
+    now[0] += 1000
+    cluster.check()
+    workers["tcp://b:2"] = 1
+    assert cluster.size == 1
+    workers.clear()
+    now[0] += 1000
+    cluster.check()
+    now[0] += 1801
+    with pytest.raises(InputError, match="has had no workers for 30 minutes"):
+        cluster.check()
+
+
 def test_a_missing_dask_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)  # what an import finds where the package is not installed
     with pytest.raises(InputError, match=r"install it with pip install 'foveate\[cluster\]'"), Cluster("tcp://a:1"):

@@ -120,13 +120,15 @@ def test_a_heavy_tailed_posterior_is_moved_and_its_chains_have_its_spread(known)
         assert surprise(inside, 0.5) > FALSE_ALARM  # the quartiles of a Student-t with three degrees of freedom
 
 
-def test_chains_keep_a_gaussian(known):
+@pytest.mark.parametrize("warmup", [30, 180])
+def test_chains_keep_a_gaussian(known, warmup):
+    """Also in a metric, and with jumps, that were learnt on the way."""
     rng = np.random.default_rng(1)
     places = rng.multivariate_normal(MIDDLE, COVARIANCE, 4)
     # A wrong metric, and jumps from elsewhere: what is left invariant does not depend on them.
     metric = np.stack([np.diag(np.diag(COVARIANCE)), 2 * COVARIANCE])
     mixture = Mixture.of(np.array([0.7, 0.3]), np.stack([MIDDLE, MIDDLE + 0.5 * _SCALES]), metric, 20.0)
-    found = move(known(), places, mixture, rng, warmup=30, draws=1500, report=silent)
+    found = move(known(), places, mixture, rng, warmup=warmup, draws=1500, report=silent)
     assert found.jumped > 0.02
     for i in (0, 5, 11):
         assert surprise(found.real[..., i], MIDDLE[i]) > FALSE_ALARM
@@ -164,7 +166,10 @@ class Nearly(Known):
 
 def test_the_last_steps_of_a_climb_lead_to_the_top_of_the_target_itself():
     target = Nearly(one_mode().model, one_mode().steps)
-    tops, _, _ = find_tops(target, start(), np.full(SIZE, 1.0), 200)
+    tops, ends, _ = find_tops(target, start(), np.full(SIZE, 1.0), 200)
+    assert len(tops) == 1  # both climbs end at the stand-in's, which is not where the target's is
+    with jax.enable_x64(True):
+        assert max(ends) < float(target.log_density(MIDDLE)) - 0.3  # where climbs ended, by the target itself
     distance = (tops[0].vector - MIDDLE) @ np.linalg.solve(COVARIANCE, tops[0].vector - MIDDLE)
     assert 0.5 * distance < 0.02  # nats below the top; the stand-in's is thirty times as far
     assert tops[0].log_density == pytest.approx(float(target.log_density(MIDDLE)), abs=0.02)
@@ -183,12 +188,16 @@ class TwoModes(Known):
 SHIFT = np.where(np.arange(SIZE) == 0, 30 * _SCALES[0], 0.0)
 
 
-def test_chains_change_modes_by_jumps():
-    """By trajectories alone no chain would leave its own mode."""
+@pytest.mark.parametrize("warmup", [10, 180])
+def test_chains_change_modes_by_jumps(warmup, monkeypatch):
+    """By trajectories alone no chain would leave its own mode; nor by jumps to the middle between both."""
+    monkeypatch.setattr("foveate.inference.target.Target.log_density", TwoModes.log_density)
     target, rng, tops = TwoModes(one_mode().model, one_mode().steps), np.random.default_rng(2), [MIDDLE, MIDDLE + SHIFT]
     mixture = Mixture.of(np.array([0.5, 0.5]), np.stack(tops), np.stack([COVARIANCE] * 2), 20.0)
-    moved = move(target, np.stack(tops)[[0, 1, 0, 1]], mixture, rng, warmup=10, draws=600, report=silent)
+    moved = move(target, np.stack(tops)[[0, 1, 0, 1]], mixture, rng, warmup=warmup, draws=600, report=silent)
     second = (moved.real[..., 0] > MIDDLE[0] + SHIFT[0] / 2).astype(float)
+    assert moved.jumped > 0.2
+    assert (second.mean(axis=1) > 0).all()
     assert surprise(second, 0.2) > FALSE_ALARM
 
 

@@ -12,6 +12,7 @@ from foveate.data.dataset import Dataset
 from foveate.data.grid import Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.example import example_data
+from foveate.experiments.part_models import part_model
 from foveate.inference import target as module
 from foveate.inference.climb import value_and_gradient
 from foveate.inference.starts import dispersed_starts
@@ -68,6 +69,22 @@ def test_larger_cells_give_nearly_the_same_density_wherever_the_variances_are():
     assert off[below < 200].max() < 0.5
     assert off.max() < 5  # far below nothing depends on it
     assert (off > 1e-6).mean() > 0.1  # larger cells did serve
+
+
+def test_larger_cells_leave_no_gap_for_narrow_gaussians():
+    """A Gaussian between the centres of larger cells would have no sum, and the density no top."""
+    data = example_data().data.select(observers=["ann"])
+    grid = Grid(24, 24, data.maps.grid.extent)
+    target = Target.of(part_model("salient"), Dataset(data.paths, data.maps.resample(grid)))
+    assert [it.startswith("epsilon") for it in target.model.labels[:2]] == [True, True]
+    vectors = np.tile(np.asarray(target.model.to_real()), (40, 1))
+    vectors[:, :2] = np.linspace(np.log(1e-4), np.log(4.0), 40)[:, None]
+    exact, rough = (log_densities(it, vectors) for it in (target, target.coarsened()))
+    wide, off = vectors[:, 0] > np.log(min(grid.cell_deg) ** 2), rough - exact
+    usual = off[wide].mean()  # powers of means are not means of powers, whatever the variance
+    assert np.abs(off[wide] - usual).max() < 2
+    assert off[~wide].max() < usual + 2  # lower, if anything
+    assert np.argmax(rough) == pytest.approx(np.argmax(exact), abs=3)
 
 
 def test_larger_cells_are_those_that_fit_the_grid():

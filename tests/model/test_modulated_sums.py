@@ -189,7 +189,8 @@ def test_padding_changes_neither_sums_nor_slopes():
 
 
 def test_larger_cells_are_those_of_a_coarser_map():
-    """Over cells of 2 x 2 the sums are the definition's on a map of means, times four, Gaussians as on the fine one."""
+    """Over cells of 2 x 2 the sums are the definition's on a map of means, times four, with Gaussians as they are on
+    average over places in a cell, relative to those on the fine map."""
     fine = Grid(10, 12, Extent(18.0, 31.0))
     data = dataset_on(fine).select(pictures=["lumpy"])
     steps = Steps.of(data, memory=MEMORY)
@@ -201,12 +202,14 @@ def test_larger_cells_are_those_of_a_coarser_map():
         with jax.enable_x64(True):
             picture = Picture(means[0], coarse.row_centres_deg[:, None], coarse.column_centres_deg, fine)
             centre = policy.policy.centre(history, picture)
+            wide = np.asarray(policy.policy.variances) + 3 * np.square(fine.cell_deg) / 12
             away = [jnp.square(at - middle) / (2 * spread) for at, middle, spread in
-                    zip((picture.y_deg, picture.x_deg), centre, policy.policy.variances, strict=True)]  # fmt: skip
+                    zip((picture.y_deg, picture.x_deg), centre, wide, strict=True)]  # fmt: skip
             near = [jnp.square(at - middle) / (2 * spread) for at, middle, spread in
                     zip(nearest_centre(fine, centre), centre, policy.policy.variances, strict=True)]  # fmt: skip
             log_weight = policy.policy.exponent * jnp.log(means[0]) - away[0] - away[1] + near[0] + near[1]
-            return float(np.log(4) + logsumexp(log_weight + policy.log_factor(history, picture)))
+            lower = 0.5 * np.sum(np.log(np.asarray(policy.policy.variances) / wide))
+            return float(np.log(4) + lower + logsumexp(log_weight + policy.log_factor(history, picture)))
 
     with jax.enable_x64(True):
         found = np.stack([np.asarray(it) for it in log_normalisers(policies, steps.coarsened())])

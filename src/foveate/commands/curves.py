@@ -54,13 +54,16 @@ def curves(
 
     def work() -> dict[str, Any]:
         from foveate.experiments.learning_curves import LearningCurves
-        from foveate.model.catalogue import CATALOGUE, named_model
+        from foveate.model.catalogue import named_model
 
-        if model not in CATALOGUE:
-            raise InputError(f"no model {model!r}; {instead_of(model, FITTED)}")
-        _, each, dealt = read_and_deal(data, MAPS[:1], observers, cells, run.seed)
+        if model not in FITTED:
+            raise InputError(f"no model {model!r} that can be fitted; {instead_of(model, FITTED)}")
+        whole, each, dealt = read_and_deal(data, MAPS[:1], observers, cells, run.seed)
+        seconds = whole.paths.duration_s
+        untimed = model == "wayfarer" and not (seconds is not None and bool((seconds > 0).any()))
         made = LearningCurves.of(
-            out / "fits", named_model(model), each[MAPS[0]], dealt, seed=run.seed, numbers=numbers,
+            out / "fits", named_model(model, **({"durations": False} if untimed else {})), each[MAPS[0]], dealt,
+            seed=run.seed, numbers=numbers,
             chosen=numbers_of_folds(folds, len(dealt)),
             settings={"chains": 4, "warmup": warmup, "draws": draws}, threads=run.workers,
         )  # fmt: skip
@@ -84,7 +87,7 @@ def _run(job: Job, run: Run, made: "LearningCurves") -> dict[str, Any]:
         tell("scores", FITS, 1.0)
         return _write(made.results(), job.out)
 
-    return job.carry_out(run, lambda: None, work)
+    return job.carry_out(run, made.check, work)
 
 
 def _write(results: Mapping[str, Any], out: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from foveate.commands.options import Cells, Data, Observers, Predicting, Results
 from foveate.commands.outputs import Tell, chosen
 from foveate.commands.reproduce import MAPS, numbers_of_folds
 from foveate.commands.studies import PAGE, Job, fits_told, part_of, show
+from foveate.errors import InputError
 
 if TYPE_CHECKING:
     from foveate.evaluate.crossval import CrossValidation
@@ -71,6 +72,11 @@ def predictive(
             validations[name] = CrossValidation.of(place or out, {name: model}, each[MAPS[0]], dealt, **how, **settings)
             if place is not None:
                 require_fits(validations[name], place)
+        if fits is not None and not any(held.values()):
+            raise InputError(
+                f"--fits {fits}: no fits of {' or '.join(held)} with {MAPS[0]} maps are there; give the folder that "
+                "has some, or leave it out to fit here."
+            )
         missing = {name: it for name, it in validations.items() if not held[name]}
         return _run(Job(MADE_BY, out, asked, SUMMARY, (PAGE, "fits")), run, validations, missing, draws)
 

@@ -118,9 +118,9 @@ class Calibration:
     @property
     def correlations(self) -> Float[np.ndarray, " quantity"]:
         """Rank correlation (Spearman) of the truth and the mean of the draws over data sets, by quantity."""
-        truth, mean = (np.array([getattr(it, name) for it in self.outcomes]) for name in ("truth", "mean"))
-        if len(truth) < 3 or mean.shape != truth.shape:  # too few, or kept by an earlier version
+        if len(self.outcomes) < 3 or not all(it.mean for it in self.outcomes):  # some kept by an earlier version
             return np.full(len(self.labels), np.nan)
+        truth, mean = (np.array([getattr(it, name) for it in self.outcomes]) for name in ("truth", "mean"))
         return np.array([spearmanr(one, other)[0] for one, other in zip(truth.T, mean.T, strict=True)])
 
     def recovery(self) -> pd.DataFrame:

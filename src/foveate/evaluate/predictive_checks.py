@@ -94,14 +94,15 @@ class PredictiveChecks:
     distances: pd.DataFrame
 
     def table(self) -> pd.DataFrame:
-        """A row for each statistic: the data's value, the copies' mean and band, whether the data lie inside.
+        """A row for each statistic: the data's value, the copies' mean and band, whether the data lie inside. What the
+        data or a copy have too few saccades for is left out.
 
         `share_above` is the posterior predictive p: the share of data sets at or above the data, the data themselves
         among them; `p` is two-sided. `z` is how many standard deviations of the copies the data are above their mean.
         `observers_inside` is the share of observers whose own value lies in their own band.
         """
-        names = list(self.observed)
-        data, copies = np.array(list(self.observed.values())), self.copies[names].to_numpy()
+        names = [name for name, value in self.observed.items() if np.isfinite([value, *self.copies[name]]).all()]
+        data, copies = np.array([self.observed[name] for name in names]), self.copies[names].to_numpy()
         band = Band.over(np.arange(len(names), dtype=np.float64), data, copies)
         table = band.table().set_index(pd.Index(names, name="statistic"))
         above, below = ((1 + it.sum(axis=0)) / (1 + len(copies)) for it in (copies >= data, copies <= data))
@@ -109,7 +110,7 @@ class PredictiveChecks:
         table["share_above"] = above
         table["p"] = np.minimum(1.0, 2 * np.minimum(above, below))
         table["z"] = (data - band.mean) / np.where(spread > 0, spread, np.nan)
-        table["observers_inside"] = self._observers_inside()
+        table["observers_inside"] = self._observers_inside()[[list(self.observed).index(name) for name in names]]
         return table
 
     def _observers_inside(self) -> Float[np.ndarray, " statistic"]:

@@ -33,7 +33,8 @@ class Cluster(Place):
 
     def __init__(self, address: str):
         """Of the scheduler, such as tcp://node17:8786."""
-        self.address, self.client, self.last_seen = address, None, 0.0
+        self.address, self.client = address, None
+        self.without_since: float | None = None  # the first look that found no workers
 
     def open(self) -> Executor:
         """Connect to the scheduler."""
@@ -65,10 +66,13 @@ class Cluster(Place):
                     f"the scheduler at {self.address} has no workers: start some with `dask worker {self.address}`."
                 )
             self._check_versions()
+        except (_NoSchedulerError, OSError) as error:
+            self._close()
+            raise InputError(f"the scheduler at {self.address} went away as soon as it had answered.") from error
         except BaseException:
             self._close()
             raise
-        self.last_seen = time.monotonic()
+        self.without_since = None
         return self.client.get_executor(pure=False, retries=3)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
@@ -86,8 +90,9 @@ class Cluster(Place):
         """An error where the scheduler has been without workers for long."""
         now = time.monotonic()
         if self._cores():
-            self.last_seen = now
-        elif now - self.last_seen > NO_WORKERS_S:
+            return
+        self.without_since = self.without_since or now
+        if now - self.without_since > NO_WORKERS_S:
             raise InputError(
                 f"the scheduler at {self.address} has had no workers for {NO_WORKERS_S / 60:.0f} minutes; {GO_ON}"
             )
@@ -100,22 +105,26 @@ class Cluster(Place):
             try:
                 self.executor = self._connect(max(1.0, min(CONNECT_S, deadline - time.monotonic())))
                 return
-            except (InputError, OSError, _NoSchedulerError) as error:
+            except OtherVersionsError:
+                raise
+            except InputError as error:
                 if time.monotonic() > deadline:
                     raise InputError(
                         f"the scheduler at {self.address} went away and was not back with workers after "
-                        f"{RETURN_S:.0f} s; {GO_ON}"
+                        f"{RETURN_S:.0f} s (the last try: {error}); {GO_ON}"
                     ) from error
             time.sleep(RETRY_S)
 
     def _cores(self) -> dict[str, int]:
-        """Of every worker."""
+        """Of every worker; where there is one, the clock of `check` begins anew."""
         if self.client is None or self.client.status == "closed":
             raise _NoSchedulerError
         try:
-            return cast(dict[str, int], self.client.ncores())
+            found = cast(dict[str, int], self.client.ncores())
         except OSError as error:
             raise _NoSchedulerError from error
+        self.without_since = None if found else self.without_since
+        return found
 
     def _check_versions(self) -> None:
         """Refuse workers that would compute something else."""
@@ -129,12 +138,18 @@ class Cluster(Place):
             if its["packages"].get(name) != ours[name]
         ]
         if wrong:
-            raise InputError(f"workers of {self.address}: {some_of(wrong, 3)}; install the same versions everywhere.")
+            raise OtherVersionsError(
+                f"workers of {self.address}: {some_of(wrong, 3)}; install the same versions everywhere."
+            )
 
     def _close(self) -> None:
         if self.client is not None:
             self.client.close()
         self.client = self.executor = None
+
+
+class OtherVersionsError(InputError):
+    """No use waiting: these workers would compute something else."""
 
 
 class _NoSchedulerError(Exception):

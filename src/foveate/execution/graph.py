@@ -44,7 +44,8 @@ def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask,
 
 def _hand_out(left: list[FitTask], waiting: dict[Future, FitTask], place: Place) -> None:
     """Submit tasks while there is room."""
-    while left and len(waiting) < AHEAD * place.size:
+    room = AHEAD * place.size
+    while left and len(waiting) < room:
         waiting[place.submit(perform, left[-1])] = left[-1]
         left.pop()
 

@@ -118,9 +118,19 @@ class LearningCurves:
         said = {"kind": kind, "model": describe(self.model), "seed": self.seed, "version": version("foveate")}
         return said | {"data": data, "settings": dict(self.settings)}
 
+    def _parts(self) -> list[tuple[int, int, str]]:
+        return [(number, fold, kind) for number in self.numbers for fold in self.chosen for kind in KINDS]
+
+    def check(self) -> None:
+        """Refuse a folder that holds fits of other data or settings, before anything is written there."""
+        for number, fold, kind in self._parts():
+            file = self.file_of(kind, number, fold)
+            if file.exists():
+                self._read(file, self._stamp(kind, number, fold))
+
     def run(self, told: Told = lambda what, done, total: None) -> None:
         """Do the fits that are not there yet, each saved as soon as it is done."""
-        parts = [(number, fold, kind) for number in self.numbers for fold in self.chosen for kind in KINDS]
+        parts = self._parts()
         for done, (number, fold, kind) in enumerate(parts):
             told(f"{kind} fits to {number} pictures, fold {fold}", done, len(parts))
             file, stamp = self.file_of(kind, number, fold), self._stamp(kind, number, fold)

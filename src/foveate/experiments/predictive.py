@@ -19,7 +19,7 @@ from foveate.evaluate.simulated import observed_paths, simulated_data_sets
 from foveate.execution.store import FitStore
 from foveate.experiments.ablation import SAMPLER, SAMPLER_SETTINGS
 from foveate.inference.fit import chosen_sampler
-from foveate.model.model import Model
+from foveate.model.model import DRAWN_FROM_MAP, Model
 
 # Tells how far the work has come: in words, how much is done, of how much.
 Tell = Callable[[str, float, float], None]
@@ -65,8 +65,16 @@ def copies(validation: CrossValidation, fitted: FittedFolds, key: PRNGKeyArray) 
     says_durations = validation.models[fitted.name].durations is not None
     made = simulated_data_sets(validation, fitted, for_paths, observed_start=True)
     for paths, place in zip(made, jax.random.split(for_places, fitted.draws), strict=True):
-        spread = spread_within_cells(paths, grid, place)
+        spread = _with_starts_of(paths, spread_within_cells(paths, grid, place))
         yield spread if says_durations else replace(spread, duration_s=None)
+
+
+def _with_starts_of(paths: ScanPaths, spread: ScanPaths) -> ScanPaths:
+    """The observed fixations that copies begin with are where they were; the others are cells."""
+    x_deg, y_deg = spread.x_deg.copy(), spread.y_deg.copy()
+    for moved, there in ((x_deg, paths.x_deg), (y_deg, paths.y_deg)):
+        moved[:, :DRAWN_FROM_MAP] = there[:, :DRAWN_FROM_MAP]
+    return replace(spread, x_deg=x_deg, y_deg=y_deg)
 
 
 def sampling(model: Model, folder: Path | None, name: str, fold: int) -> dict[str, Any]:

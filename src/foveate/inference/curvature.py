@@ -8,7 +8,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from foveate.inference.climb import climbs, values_and_gradients
 from foveate.inference.draws import prior_draws
-from foveate.inference.target import Target
+from foveate.inference.target import Target, log_densities
 from foveate.precision import double_precision
 
 PRIOR_DRAWS = 512  # that tell how wide the prior is
@@ -25,8 +25,9 @@ FIRST_STEP, STEP, FURTHEST_STEP, TRIALS = 0.1, 0.3, 0.5, 3
 WIDEST = 2.0
 
 # Tops that are lower than the best by more than this are no use; two ends of climbs that one parabola joins within a
-# nat are one top.
+# nat are one top. On a cheaper density, which may be off by some nats, more are kept.
 KEPT_NATS, SAME_NATS, MOST_TOPS = 15.0, 1.0, 4
+ROUGHLY_KEPT_NATS = 25.0
 
 # A top is level enough where the next step promises less than this.
 LEVEL_NATS, MOST_LIFTS = 0.01, 12
@@ -105,18 +106,24 @@ def find_tops(
     """
     rough = target.coarsened()
     climbed = sorted(climbs(rough, starts, most, spread), key=lambda it: -it[1])
-    ends = [value for _, value, _ in climbed]
-    spent, tops = sum(evaluations for *_, evaluations in climbed), []
+    heights = [value for _, value, _ in climbed]
+    spent, below, lifted = sum(evaluations for *_, evaluations in climbed), [], []
     for vector, value, _ in climbed:
-        known = any(top.nats_below(vector) < SAME_NATS for top in tops)
-        if known or not np.isfinite(value) or value < ends[0] - KEPT_NATS or len(tops) == MOST_TOPS:
+        known = any(top.nats_below(vector) < SAME_NATS for top in below)
+        if known or not np.isfinite(value) or value < heights[0] - ROUGHLY_KEPT_NATS or len(below) == MOST_TOPS:
             continue
         second, gradients = hessian(rough, vector, spread)
-        covariance, widened = as_covariance(second, spread)
-        found, gradients_there = _lifted(target, Top(vector, value, covariance, widened))
+        below.append(Top(vector, value, *as_covariance(second, spread)))
+        found, gradients_there = _lifted(target, below[-1])
         spent += gradients + gradients_there
-        tops.append(found)
-    return sorted(tops, key=lambda it: -it.log_density), ends, spent
+        lifted.append(found)
+    ends = [float(value) for value in log_densities(target, np.stack([vector for vector, *_ in climbed]))]
+    tops: list[Top] = []
+    for top in sorted((it for it in lifted if np.isfinite(it.log_density)), key=lambda it: -it.log_density):
+        known = any(other.nats_below(top.vector) < SAME_NATS for other in tops)
+        if not known and top.log_density >= (tops or [top])[0].log_density - KEPT_NATS:
+            tops.append(top)
+    return tops, sorted(ends, reverse=True), spent + len(ends)
 
 
 def _lifted(target: Target, top: Top) -> tuple[Top, int]:

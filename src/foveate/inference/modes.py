@@ -94,14 +94,15 @@ def find_modes(
     distance = np.sqrt(np.square((vectors[tops][:, None] - vectors[tops][None]) / vectors.std(axis=0)).sum(axis=2))
     pairs = sorted((distance[i, j], i, j) for i in range(len(kept)) for j in range(i))
     rough = target.coarsened() if pairs else target  # most valleys are deep, or none, beyond its errors
+    roughly = log_densities(rough, vectors[tops]) if pairs else values
     for _, i, j in pairs:
         if family[i] == family[j]:
             continue
-        line, limit = vectors[tops[i]] * (1 - along) + vectors[tops[j]] * along, min(values[i], values[j]) - VALLEY_NATS
-        lowest = log_densities(rough, line).min()
+        line = vectors[tops[i]] * (1 - along) + vectors[tops[j]] * along
+        lowest, limit = log_densities(rough, line).min(), min(roughly[i], roughly[j]) - VALLEY_NATS
         evaluations += GROUP
         if abs(lowest - limit) < UNSURE_NATS:
-            lowest = log_densities(target, line).min()
+            lowest, limit = log_densities(target, line).min(), min(values[i], values[j]) - VALLEY_NATS
             evaluations += GROUP
         if lowest > limit:
             family[family == family[i]] = family[j]

@@ -1,6 +1,6 @@
 """Hamiltonian moves in a known metric: chains that start inside the posterior and know its shape need few of them.
 
-Where all directions are measured in their own standard deviations, three or four leaps of half of one lead far enough
+Where all directions are measured in their own standard deviations, four to seven leaps of half of one lead far enough
 for the next draw to have forgotten the last. Between them, places that a mixture over all known modes proposes are
 accepted or not (Metropolis and Hastings): rarely with dozens of numbers, but that is how chains change modes.
 """
@@ -69,9 +69,10 @@ def move(
     for turn in range(warmup + draws):
         if turn in LEARNT_AFTER and turn < warmup:
             if turn > LEARNT_AFTER[0]:
-                middle, learnt = _shape_of(np.stack(seen, axis=1), scale)
-                factor = np.linalg.cholesky(learnt)
-                mixture = given.with_component(LEARNT_SHARE, middle, learnt, float(np.min(given.freedom)))
+                middle, learnt, together = _shape_of(np.stack(seen, axis=1), scale)
+                factor, mixture = np.linalg.cholesky(learnt), given
+                if together:
+                    mixture = given.with_component(LEARNT_SHARE, middle, learnt, float(np.min(given.freedom)))
             log_step, since, seen = first_step, turn, []
         step = np.exp(log_step) * rng.uniform(1 - JITTER, 1 + JITTER)
         leaps = int(rng.choice(LEAPS))
@@ -106,16 +107,21 @@ def move(
 
 def _shape_of(
     seen: Float[np.ndarray, "chain draw number"], scale: Float[np.ndarray, "number number"]
-) -> tuple[Float[np.ndarray, " number"], Float[np.ndarray, "number number"]]:
-    """Middle and covariance of draws; as far as these are few, the latter is the given one.
+) -> tuple[Float[np.ndarray, " number"], Float[np.ndarray, "number number"], bool]:
+    """Middle and covariance of draws; as far as these are few, the latter is the given one. And whether all chains are
+    in one place: else the middle is nowhere.
 
     Within chains: those that sit in different modes shall not make the metric as wide as what is between them.
     """
     chains, draws, size = seen.shape
     held = HELD * chains * draws
     known = held / (held + size)
-    away = (seen - seen.mean(axis=1, keepdims=True)).reshape(-1, size)
-    return seen.mean(axis=(0, 1)), (1 - known) * scale + known * (away.T @ away) / (chains * (draws - 1))
+    middle, middles = seen.mean(axis=(0, 1)), seen.mean(axis=1)
+    away = (seen - middles[:, None]).reshape(-1, size)
+    learnt = (1 - known) * scale + known * (away.T @ away) / (chains * (draws - 1))
+    # Chains in one place have means far closer to each other than draws are, whose squared distance is about `size`.
+    apart = np.einsum("ci,ij,cj->c", middles - middle, np.linalg.inv(learnt), middles - middle)
+    return middle, learnt, bool(np.max(apart) < size)
 
 
 def _chance(gained: Float[np.ndarray, " chain"]) -> Float[np.ndarray, " chain"]:

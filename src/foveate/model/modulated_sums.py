@@ -149,7 +149,8 @@ class _Ready(NamedTuple):
         powers = jnp.stack([jnp.zeros(()) if group is None else exponents[group] for group in groups])
         scale = scenery.bound[..., None] + powers * largest[jnp.asarray(steps.picture)][:, None, None]
         if steps.larger:
-            scale = scale + _of_larger_cells(steps.grid, grid, own.centres, common.variances)
+            common, more = _on_larger_cells(steps.grid, grid, common, own.centres)
+            scale = scale + more
         return cls(kind, maps, scenery, common, own, scale)
 
     def exact(self, found: Array) -> Bool[Array, ""]:
@@ -157,13 +158,22 @@ class _Ready(NamedTuple):
         return jnp.all((found > SMALLEST[self.kind.digits]) & jnp.isfinite(found))
 
 
-def _of_larger_cells(
-    grid: Grid, larger: Grid, centres: Float[Array, "path step policy 2"], variances: Float[Array, "policy 2"]
-) -> Float[Array, "path step policy"]:
-    """What the logarithm of a sum over larger cells lacks: each stands for several, and Gaussians are relative to their
-    value at the nearest cell, which is another one."""
+def _on_larger_cells(
+    grid: Grid, larger: Grid, common: Common, centres: Float[Array, "path step policy 2"]
+) -> tuple[Common, Float[Array, "path step policy"]]:
+    """Gaussians as they are on average over the cells that a larger one is made of, and what the logarithm of their
+    sums then lacks.
+
+    The average of exp(-d^2 / 2 v) over places spread with variance u around d is about sqrt(v / w) exp(-d^2 / 2 w) with
+    w = v + u: narrow Gaussians do not slip between the centres of larger cells. Each larger cell stands for several,
+    and Gaussians are relative to their value at the nearest cell, which is another one.
+    """
+    sides, larger_sides = np.asarray(grid.cell_deg), np.asarray(larger.cell_deg)
+    spread = (np.square(larger_sides) - np.square(sides)) / 12  # of the centres of the cells of a larger one
+    narrow, wide = common.variances, common.variances + spread
     away = [jnp.square(jnp.stack(nearest_centre(it, centres), axis=-1) - centres) for it in (larger, grid)]
-    return np.log(grid.cells / larger.cells) + jnp.sum((-0.5 / variances) * (away[0] - away[1]), axis=-1)
+    lacking = 0.5 * jnp.log(narrow / wide) - 0.5 * away[0] / wide + 0.5 * away[1] / narrow
+    return common._replace(variances=wide), np.log(grid.cells / larger.cells) + jnp.sum(lacking, axis=-1)
 
 
 def _maps(steps: Steps, kind: Kind, drift: bool) -> tuple[Maps, Float[Array, " picture"]]:
