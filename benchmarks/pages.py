@@ -29,7 +29,7 @@ def shown(value: float | None) -> str:
     """A number in a table; a dash where it was not measured."""
     if value is None:
         return "-"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.4g}"
 
 
 def of_fits(points: list[dict], along: str, by: str) -> str:
