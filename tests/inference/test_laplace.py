@@ -18,7 +18,7 @@ from foveate.inference.diagnosis import chain_diagnostics, diagnose
 from foveate.inference.importance import importance
 from foveate.inference.laplace import laplace, smoothed_weights
 from foveate.inference.mixture import Mixture
-from foveate.inference.moves import move
+from foveate.inference.moves import _shape_of, move
 from foveate.inference.samples import silent
 from foveate.inference.target import Target
 from foveate.model.catalogue import full
@@ -199,6 +199,17 @@ def test_chains_change_modes_by_jumps(warmup, monkeypatch):
     assert moved.jumped > 0.2
     assert (second.mean(axis=1) > 0).all()
     assert surprise(second, 0.2) > FALSE_ALARM
+
+
+def test_chains_that_sit_in_several_places_have_no_middle():
+    """Each chain's own spread is the metric; a jump to what is between them would never be taken."""
+    rng = np.random.default_rng(3)
+    one_place = rng.multivariate_normal(MIDDLE, COVARIANCE, (4, 40))
+    apart = one_place + np.array([0, 1, 0, 1])[:, None, None] * SHIFT
+    for draws, expected in ((one_place, True), (apart, False)):
+        _, learnt, together = _shape_of(draws, COVARIANCE)
+        assert together is expected
+        np.testing.assert_allclose(np.diag(learnt), np.diag(COVARIANCE), rtol=0.5)
 
 
 def test_chains_run_until_they_agree(known):
