@@ -50,6 +50,8 @@ def test_it_ends_in_tables_figures_and_a_page_that_another_run_can_make_from_its
     assert (summary["seed"], summary["copies"]) == (3, DRAWS)
     assert summary["models"]["local_saliency"]["fits"] == 4
     assert "JAX on cpu" in summary["machine"]
+    assert (summary["fits_read"], summary["fits_made"]) == ([], ["local_saliency"])
+    assert "were read" not in said
     pictures = ("figures/curves.png", "figures/statistics.png")
     for name in (*summary["tables"], *summary["figures"], summary["page"], *pictures):
         assert (out / name).stat().st_size > 0, name
@@ -79,8 +81,10 @@ def test_it_ends_in_tables_figures_and_a_page_that_another_run_can_make_from_its
 
     # another run reads the fits, changes nothing there and ends in the same numbers
     before, again = bytes_of(out), tmp_path / "again"
-    code, _, errors = call(*ARGUMENTS, "--fits", out, "--out", again)
+    code, said, errors = call(*ARGUMENTS, "--fits", out, "--out", again)
     assert code == 0, errors
+    assert f"The fits of local_saliency were read from {out}." in said
+    assert "were made" not in said
     assert bytes_of(out) == before
     assert not (again / "fits").exists()
     for name in summary["tables"]:

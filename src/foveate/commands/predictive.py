@@ -110,7 +110,9 @@ def _run(
         for index, (name, validation) in enumerate(validations.items()):
             told = part_of(tell, begin + index * each, begin + (index + 1) * each)
             found[name] = check_model(validation, name, draws, jax.random.key(run.seed), told)
-        return write_checks(found, job.out, job.asked)
+        fitted = [name for name, it in validations.items() if it.models[name].labels]  # others have nothing to fit
+        read, made = ([it for it in fitted if (it in missing) is here] for here in (False, True))
+        return write_checks(found, job.out, job.asked) | {"fits_read": read, "fits_made": made}
 
     return job.carry_out(run, check, work)
 
@@ -124,4 +126,8 @@ def _closing_words(out: Path, summary: Mapping[str, Any]) -> str:
                 f"{statistic:<22} {row['observed']:8.3f} {row['simulated']:8.3f}  [{row['low']:.3f}, {row['high']:.3f}]"
             )
             lines.append(words if row["inside"] else f"{words}  outside")
+    source = summary["asked"]["fits"]
+    for names, place in ((summary["fits_read"], f"read from {source}"), (summary["fits_made"], f"made in {out}")):
+        if source is not None and names:  # without --fits all are made
+            lines.append(f"The fits of {', '.join(names)} were {place}.")
     return "\n".join([*lines, f"The page is {out / PAGE}."])
