@@ -13,10 +13,10 @@ from small_problems import FALSE_ALARM, one_mode, one_mode_answer, six_numbers, 
 
 from foveate.errors import InputError
 from foveate.inference import laplace as module
-from foveate.inference.curvature import as_covariance, find_tops, hessian
+from foveate.inference.curvature import Top, as_covariance, find_tops, hessian
 from foveate.inference.diagnosis import chain_diagnostics, diagnose
 from foveate.inference.importance import importance
-from foveate.inference.laplace import laplace, smoothed_weights
+from foveate.inference.laplace import _explored, laplace, smoothed_weights
 from foveate.inference.mixture import Mixture
 from foveate.inference.moves import _shape_of, move
 from foveate.inference.samples import silent
@@ -199,6 +199,21 @@ def test_chains_change_modes_by_jumps(warmup, monkeypatch):
     assert moved.jumped > 0.2
     assert (second.mean(axis=1) > 0).all()
     assert surprise(second, 0.2) > FALSE_ALARM
+
+
+def test_chains_find_a_top_that_climbs_had_missed(monkeypatch):
+    """All climbs ended at the first mode, some chains walked into the second: the jumps know both afterwards."""
+    monkeypatch.setattr("foveate.inference.target.Target.log_density", TwoModes.log_density)
+    target, rng = TwoModes(one_mode().model, one_mode().steps), np.random.default_rng(5)
+    first = Top(MIDDLE, float(np.log(0.8)), COVARIANCE, 0)
+    mixture = Mixture.of(np.ones(1), MIDDLE[None], COVARIANCE[None], 20.0)
+    places = MIDDLE + np.array([0, 1, 0, 0])[:, None] * SHIFT
+    tops, ended, spent = _explored(target, [first], mixture, places, np.full(SIZE, 1.0), rng, silent)
+    assert len(tops) == 2
+    np.testing.assert_allclose(tops[1].vector, MIDDLE + SHIFT, atol=0.1 * _SCALES.min())
+    assert tops[0].log_mass - tops[1].log_mass == pytest.approx(np.log(4), abs=0.05)
+    assert ended.shape == places.shape
+    assert spent > 0
 
 
 def test_chains_that_sit_in_several_places_have_no_middle():

@@ -5,10 +5,11 @@ the curvature gives a Gaussian; a Student-t of its shape is a component of the p
 share. A first round of weighted draws widens or moves it. Independent replicates are then drawn, with exact densities.
 Where their weights can be trusted (Pareto k-hat, effective draws) they are the result, with the evidence. Else, and
 with dozens of numbers that is the rule, Hamiltonian chains start from draws picked by weight, in the proposal's metric,
-with the proposal's own draws as jumps between modes; they run until they agree.
+with the proposal's own draws as jumps between modes; they run until they agree. Shorter chains before them come across
+modes that climbs had missed.
 
-It knows the modes that its climbs met, and no others: where several are to be expected, importance sampling or
-tempered SMC explore.
+It knows the modes that its climbs and chains met, and no others: where several are to be expected, importance sampling
+or tempered SMC explore.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ from foveate.inference.diagnosis import LARGEST_PARETO_K, chain_diagnostics, wei
 from foveate.inference.draws import check_count, generator
 from foveate.inference.importance import log_evidence, pareto_k, resample, weighted_draws
 from foveate.inference.mixture import Mixture
-from foveate.inference.moves import move
+from foveate.inference.moves import Moved, move
 from foveate.inference.proposal import Record, effective
 from foveate.inference.samples import Progress, Report, Samples, Weighted, silent
 from foveate.inference.target import Target, log_densities
@@ -44,6 +45,9 @@ EFFECTIVE_DRAWS, MOST_DRAWS = 450, 1024  # every number shall have so many effec
 LEAST_EFFICIENCY = 0.1  # with fewer effective draws per draw, chains cost less
 
 WARMUP, LONG_WARMUP = 12, 180  # moves that find the step; of chains that run until they agree, the metric too
+# Before those, shorter chains (so many moves, and as many more) come across other tops: climbs start from some places
+# of each.
+EXPLORING, CLIMBED_FROM = 70, 4
 # Chains run until every number has this many effective draws and they agree as well as this, but no longer than that.
 MOVED_EFFECTIVE, MOVED_RHAT, MOST_MOVES = 420, 1.009, 3000
 
@@ -91,7 +95,19 @@ def laplace(
     }
     settings = {"climbs": len(begun), "replicates": replicates, "draws": draws, "moves": moves}
     if moves != 0 and not _trusted(weighted):
-        return _moved(target, mixture, weighted, settings, facts, evaluations, rng, report)
+        places = _picked(weighted, rng)
+        if moves is None:
+            tops, places, spent = _explored(target, tops, mixture, places, spread, rng, report)
+            mixture, evaluations = _learnt(target, _approximation(tops), rng, threads), evaluations + spent
+        found = _moved(target, mixture, places, moves, rng, report)
+        return Samples(
+            real=found.real,
+            sampler="laplace",
+            settings=settings,
+            statistics={"lp": found.log_density, "acceptance_rate": found.acceptance, "diverging": found.diverging},
+            evaluations=evaluations + found.evaluations,
+            facts=facts | {"tops": len(tops), "step_size": found.step, "moved": True, "jumped": found.jumped},
+        )
     smoothed = smoothed_weights(weighted.log_weight)
     rows = [resample(weight, draws, rng) for weight in smoothed]
     real, log_weight = (np.stack([it[row] for it, row in zip(part, rows, strict=True)])
@@ -179,33 +195,50 @@ def smoothed_weights(log_weight: Float[np.ndarray, "replicate draw"]) -> Float[n
     return smoothed.reshape(log_weight.shape)
 
 
+def _picked(weighted: Weighted, rng: np.random.Generator) -> Float[np.ndarray, "chain number"]:
+    """A place for a chain to start from in every replicate, drawn by weight."""
+    best = np.argmax(weighted.log_weight + rng.gumbel(size=weighted.log_weight.shape), axis=1)
+    return weighted.real[np.arange(len(best)), best]
+
+
+def _explored(
+    target: Target,
+    tops: list[Top],
+    mixture: Mixture,
+    places: Float[np.ndarray, "chain number"],
+    spread: Float[np.ndarray, " number"],
+    rng: np.random.Generator,
+    report: Report,
+) -> tuple[list[Top], Float[np.ndarray, "chain number"], int]:
+    """The tops below what short chains come across, where these chains ended, and the evaluations spent.
+
+    A lower top with a wider foot may hold a tenth of the mass though no climb from the present values meets it: chains
+    walk over to it, but so rarely that without jumps thousands of moves would not agree on how much it holds.
+    """
+    found = move(
+        target, places, mixture, rng, warmup=EXPLORING, draws=EXPLORING,
+        report=lambda it: report(Progress("exploring", it.done, it.total, it.facts)),
+    )  # fmt: skip
+    met = found.real[:, :: -(-EXPLORING // CLIMBED_FROM)].reshape(-1, target.size)
+    known = np.stack([top.vector for top in tops])
+    more, _, spent = find_tops(target, np.concatenate([known, met]), spread, MOST_ITERATIONS)
+    return more or tops, found.real[:, -1], found.evaluations + spent
+
+
 def _moved(
     target: Target,
     mixture: Mixture,
-    weighted: Weighted,
-    settings: dict[str, Any],
-    facts: dict[str, Any],
-    evaluations: int,
+    places: Float[np.ndarray, "chain number"],
+    wanted: int | None,
     rng: np.random.Generator,
     report: Report,
-) -> Samples:
-    """Chains from weighted draws, one from each replicate, in the metric of the largest component."""
-    best = np.argmax(weighted.log_weight + rng.gumbel(size=weighted.log_weight.shape), axis=1)  # drawn by weight
-    places = weighted.real[np.arange(len(best)), best]
-    wanted = settings["moves"]
-    found = move(
+) -> Moved:
+    """Chains from these places in the metric of the largest component: so many moves, or until they agree."""
+    return move(
         target, places, mixture, rng, report=report,
         warmup=LONG_WARMUP if wanted is None else WARMUP, draws=MOST_MOVES if wanted is None else wanted,
         enough=(lambda real: False) if wanted else _agree,
     )  # fmt: skip
-    return Samples(
-        real=found.real,
-        sampler="laplace",
-        settings=settings,
-        statistics={"lp": found.log_density, "acceptance_rate": found.acceptance, "diverging": found.diverging},
-        evaluations=evaluations + found.evaluations,
-        facts=facts | {"step_size": found.step, "moved": True, "jumped": found.jumped},
-    )
 
 
 def _agree(real: Float[np.ndarray, "chain draw number"]) -> bool:

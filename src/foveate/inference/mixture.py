@@ -60,8 +60,14 @@ class Mixture:
     def sample(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "draw number"]:
         """Draws, stratified over the components: each gets its share of them, up to rounding at random."""
         points = (np.arange(count) + rng.random()) / count
-        component = np.searchsorted(np.cumsum(self.share), points).clip(max=len(self.share) - 1)
-        normal = rng.standard_normal((count, self.centre.shape[1]))
+        return self._of_components(np.searchsorted(np.cumsum(self.share), points).clip(max=len(self.share) - 1), rng)
+
+    def independent(self, count: int, rng: np.random.Generator) -> Float[np.ndarray, "draw number"]:
+        """Draws that know nothing of each other, as the moves of a chain need them."""
+        return self._of_components(rng.choice(len(self.share), count, p=np.asarray(self.share)), rng)
+
+    def _of_components(self, component: np.ndarray, rng: np.random.Generator) -> Float[np.ndarray, "draw number"]:
+        normal = rng.standard_normal((len(component), self.centre.shape[1]))
         freedom = np.asarray(self.freedom)[component]
         stretch = np.sqrt(freedom / rng.chisquare(freedom))
         return self.centre[component] + stretch[:, None] * np.einsum("nij,nj->ni", self.factor[component], normal)

@@ -1,8 +1,9 @@
 """Hamiltonian moves in a known metric: chains that start inside the posterior and know its shape need few of them.
 
 Where all directions are measured in their own standard deviations, four to seven leaps of half of one lead far enough
-for the next draw to have forgotten the last. Between them, places that a mixture over all known modes proposes are
-accepted or not (Metropolis and Hastings): rarely with dozens of numbers, but that is how chains change modes.
+for the next draw to have forgotten the last. Between them, one of a few places that a mixture over all known modes
+proposes may be taken instead of the present one, by their weights: that is how chains change modes. One place alone
+would rarely be taken where there are dozens of numbers.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,8 @@ LEAPS = (4, 5, 6, 7)  # of a trajectory, one of them at random: a fixed number m
 JITTER = 0.2  # of the step, for the same reason
 ACCEPTANCE, LEARNING = 0.8, 1.0  # wanted; how fast the step follows, less with every move
 DIVERGENCE = 1000.0  # nats of energy lost or gained on a trajectory
-JUMP_EVERY = 2  # trajectories: a proposal of the mixture
+JUMP_EVERY = 1  # trajectories: a choice among proposals of the mixture
+PROPOSALS = 8  # in each: values alone, side by side, cost less than a trajectory, which is a gradient after another
 BLOCK = 50  # moves between two looks at whether there are enough
 
 # Long warm-ups learn the metric from what chains have seen since the last of these moves. Curvature at a top may take a
@@ -39,7 +41,7 @@ class Moved:
     acceptance: Float[np.ndarray, "chain draw"]
     diverging: Float[np.ndarray, "chain draw"]  # 1 where a trajectory went where the density is not finite, or far off
     step: float
-    jumped: float  # share of the mixture's proposals that were accepted
+    jumped: float  # share of the choices among proposals that led somewhere else
     evaluations: int
 
 
@@ -92,7 +94,7 @@ def move(
             place, value, jumped = _jump(target, mixture, rng, place, value)
             slope[jumped] = values_and_gradients(target, place[jumped])[1] if jumped.any() else 0.0
             jumps, proposals = jumps + int(jumped.sum()), proposals + len(place)
-            evaluations += len(place) + int(jumped.sum())
+            evaluations += len(place) * PROPOSALS + int(jumped.sum())
         if turn < warmup:
             log_step += LEARNING * (acceptance.mean() - ACCEPTANCE) / np.sqrt(turn - since + 1)
             seen.append(place)
@@ -138,9 +140,17 @@ def _taken(rng: np.random.Generator, chance: np.ndarray, new: tuple, old: tuple)
 def _jump(
     target: Target, mixture: Mixture, rng: np.random.Generator, place: np.ndarray, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One proposal of the mixture to each chain: places, values, and which chains took theirs."""
-    proposed = rng.permutation(mixture.sample(len(place), rng))  # they come sorted by component
-    found = log_densities(target, proposed)
-    chance = _chance(found - mixture.log_density(proposed) - value + mixture.log_density(place))
-    place_there, value_there = _taken(rng, chance, (proposed, found), (place, value))
-    return place_there, value_there, (place_there != place).any(axis=1)
+    """Some proposals of the mixture to each chain: places, values, and which chains took one.
+
+    Of the present place and the proposals one is picked by its importance weight, density over proposal density, which
+    leaves the posterior as it is (iterated sampling and importance resampling; Andrieu, Lee and Vihola, 2018).
+    """
+    chains, size = place.shape
+    proposed = mixture.independent(chains * PROPOSALS, rng)
+    found, log_proposal = log_densities(target, proposed), mixture.log_density(proposed)
+    log_weight = np.column_stack([value - mixture.log_density(place), (found - log_proposal).reshape(chains, -1)])
+    picked = np.argmax(log_weight + rng.gumbel(size=log_weight.shape), axis=1)
+    every = np.concatenate([place[:, None], proposed.reshape(chains, PROPOSALS, size)], axis=1)
+    values = np.column_stack([value, found.reshape(chains, -1)])
+    mine = np.arange(chains)
+    return every[mine, picked], values[mine, picked], picked > 0
