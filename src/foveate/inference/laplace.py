@@ -150,17 +150,7 @@ def _learnt(target: Target, mixture: Mixture, rng: np.random.Generator, threads:
     if not np.isfinite(record.log_density).any():
         return mixture
     weight, _ = record.tempered(min(EFFECTIVE_PER_NUMBER * size, LEARNING_ROUND / 2))
-    log_part = mixture.component_log_densities(vectors) + np.log(mixture.share)
-    part = np.exp(log_part - np.logaddexp.reduce(log_part, axis=1)[:, None]) * weight[:, None]
-    centres, scales = np.array(mixture.centre), mixture.scale.copy()
-    for k, mine in enumerate(part.T):
-        held = mine.sum() ** 2 / max(np.square(mine).sum(), 1e-300)
-        known = held / (held + size)  # as many draws as there are numbers count as much as the curvature
-        centre = mine @ vectors / max(mine.sum(), 1e-300)
-        away = vectors - centre
-        scales[k] = (1 - known) * scales[k] + known * (away.T @ (away * mine[:, None])) / max(mine.sum(), 1e-300)
-        centres[k] = (1 - known) * centres[k] + known * centre
-    return Mixture.of(np.asarray(mixture.share), centres, scales, np.asarray(mixture.freedom))
+    return mixture.leaning_to(vectors, weight)
 
 
 def _drawn(

@@ -92,6 +92,26 @@ class Mixture:
         """Log-density of every vector."""
         return np.logaddexp.reduce(self.component_log_densities(vectors) + np.log(self.share), axis=1)
 
+    def leaning_to(
+        self, vectors: Float[np.ndarray, "set number"], weights: Float[np.ndarray, " set"], worth: float = 1.0
+    ) -> "Mixture":
+        """Every component with the centre and scale of the weighted vectors that are likely its own, as far as these
+        tell more than what it had: as many independent ones as a vector has numbers count as much.
+
+        `worth` is how many independent ones a vector stands for: less than one, if they come from a chain.
+        """
+        log_part = self.component_log_densities(vectors) + np.log(self.share)
+        part = np.exp(log_part - np.logaddexp.reduce(log_part, axis=1)[:, None]) * weights[:, None]
+        centres, scales = np.array(self.centre), self.scale.copy()
+        for k, mine in enumerate(part.T):
+            total = max(mine.sum(), 1e-300)
+            held = worth * total**2 / max(np.square(mine).sum(), 1e-300)
+            known = held / (held + vectors.shape[1])
+            centre = mine @ vectors / total
+            scales[k] = (1 - known) * scales[k] + known * _covariance(vectors, mine / total, centre)
+            centres[k] = (1 - known) * centres[k] + known * centre
+        return Mixture.of(np.asarray(self.share), centres, scales, np.asarray(self.freedom))
+
     def refitted(
         self, vectors: Float[np.ndarray, "set number"], weights: Float[np.ndarray, " set"], least_share: float
     ) -> "Mixture":

@@ -29,7 +29,6 @@ BLOCK = 50  # moves between two looks at whether there are enough
 # posterior's width in some directions for a third of what it is.
 LEARNT_AFTER = (30, 70, 150)
 HELD = 0.4  # effective draws for each draw, about: they count against the curvature as far as there are many
-LEARNT_SHARE = 0.5  # of jumps that come from what was learnt
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +60,7 @@ def move(
     The first `warmup` moves find the step and, where there are many, the metric; they are forgotten. There are `draws`
     more, or fewer where those so far are `enough`.
     """
-    scale = mixture.scale[int(np.argmax(mixture.share))]
-    factor, given = np.linalg.cholesky(scale), mixture
+    given, factor = mixture, _largest(mixture)
     place = np.array(starts, dtype=np.float64)
     value, slope = values_and_gradients(target, place)
     first_step = np.log(1.2 * place.shape[1] ** -0.25)
@@ -71,10 +69,9 @@ def move(
     for turn in range(warmup + draws):
         if turn in LEARNT_AFTER and turn < warmup:
             if turn > LEARNT_AFTER[0]:
-                middle, learnt, together = _shape_of(np.stack(seen, axis=1), scale)
-                factor, mixture = np.linalg.cholesky(learnt), given
-                if together:
-                    mixture = given.with_component(LEARNT_SHARE, middle, learnt, float(np.min(given.freedom)))
+                met = np.concatenate(seen)
+                mixture = given.leaning_to(met, np.ones(len(met)), HELD)
+                factor = _largest(mixture)
             log_step, since, seen = first_step, turn, []
         step = np.exp(log_step) * rng.uniform(1 - JITTER, 1 + JITTER)
         leaps = int(rng.choice(LEAPS))
@@ -107,23 +104,9 @@ def move(
     return Moved(real, log_density, rates, diverged, float(np.exp(log_step)), jumps / proposals, evaluations)
 
 
-def _shape_of(
-    seen: Float[np.ndarray, "chain draw number"], scale: Float[np.ndarray, "number number"]
-) -> tuple[Float[np.ndarray, " number"], Float[np.ndarray, "number number"], bool]:
-    """Middle and covariance of draws; as far as these are few, the latter is the given one. And whether all chains are
-    in one place: else the middle is nowhere.
-
-    Within chains: those that sit in different modes shall not make the metric as wide as what is between them.
-    """
-    chains, draws, size = seen.shape
-    held = HELD * chains * draws
-    known = held / (held + size)
-    middle, middles = seen.mean(axis=(0, 1)), seen.mean(axis=1)
-    away = (seen - middles[:, None]).reshape(-1, size)
-    learnt = (1 - known) * scale + known * (away.T @ away) / (chains * (draws - 1))
-    # Chains in one place have means far closer to each other than draws are, whose squared distance is about `size`.
-    apart = np.einsum("ci,ij,cj->c", middles - middle, np.linalg.inv(learnt), middles - middle)
-    return middle, learnt, bool(np.max(apart) < size)
+def _largest(mixture: Mixture) -> Float[np.ndarray, "number number"]:
+    """The factor of the scale of the component with the largest share."""
+    return np.asarray(mixture.factor[int(np.argmax(mixture.share))])
 
 
 def _chance(gained: Float[np.ndarray, " chain"]) -> Float[np.ndarray, " chain"]:
