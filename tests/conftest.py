@@ -13,6 +13,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+import foveate.model.modulated_entry  # before the hook: what checks shapes cannot be compiled by Numba
+
 jaxtyping.install_import_hook("foveate", "checked_types.check")
 
 set_hypothesis_home_dir(".pytest_cache/hypothesis")  # beside pytest's own, which git ignores

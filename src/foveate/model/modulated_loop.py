@@ -1,0 +1,431 @@
+"""The loop over cells behind sums of modulated salient Gaussians (`modulated_sums.py`), compiled by Numba.
+
+For each scored step, with w_g = s^alpha_g F worked out once a cell and kept in the processor's nearest cache,
+
+    Z_k = sum_z w_g(z) R_k(row) C_k(column)
+
+Where slopes are asked for, with a_k = dL / dZ_k: sums of w_g over one axis, weighted by the factor on the other, are how
+the result changes with the Gaussians; each cell's part of the change, sum_k a_k w_g R_k C_k, is summed against what F
+is made of.
+
+Helpers take whole arrays and indices: a slice would be counted in and out, which costs more than the work on it.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic, overload
+
+NEAR_DEG = 0.25  # as in `factors.py`: a test holds the two together
+
+# Reassociation is what lets sums be vectorised; infinities and numbers that are none stay what they are.
+FAST = {"reassoc", "contract", "arcp", "afn", "nsz"}
+
+LEAST_RATE = -3e38  # of exp(rate d^2), in single precision never infinite, since zero times that is no number
+
+
+@intrinsic
+def _power_of_two(_, whole):
+    """2 to the power of a whole number of ordinary size, given as a float: its bits."""
+    bits, bias, places = (32, 127, 23) if whole == types.float32 else (64, 1023, 52)
+
+    def codegen(context, builder, signature, arguments):
+        integer = ir.IntType(bits)
+        shifted = builder.add(builder.fptosi(arguments[0], integer), ir.Constant(integer, bias))
+        raised = builder.shl(shifted, ir.Constant(integer, places))
+        return builder.bitcast(raised, context.get_value_type(signature.return_type))
+
+    return whole(whole), codegen
+
+
+def _exponential(x):
+    """exp(x) in operations that processors do on vectors, good to two units in the last place; what is too small is
+    the smallest normal number, about."""
+
+
+@overload(_exponential, inline="always")
+def _exponential_of(x):
+    if x == types.float32:  # Cephes' expf
+
+        def single(x):
+            x = min(max(x, np.float32(-87.0)), np.float32(88.0))
+            n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))
+            f = (x - n * np.float32(0.693359375)) + n * np.float32(2.12194440e-4)
+            p = np.float32(1.9875691500e-4) * f + np.float32(1.3981999507e-3)
+            p = p * f + np.float32(8.3334519073e-3)
+            p = p * f + np.float32(4.1665795894e-2)
+            p = p * f + np.float32(1.6666665459e-1)
+            p = p * f + np.float32(5.0000001201e-1)
+            return (p * (f * f) + f + np.float32(1.0)) * _power_of_two(n)
+
+        return single
+
+    def double(x):  # Taylor's series, whose next term is below 5e-18 here
+        x = min(max(x, -700.0), 700.0)
+        n = np.floor(x * 1.4426950408889634 + 0.5)
+        f = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
+        p = f * (1.0 / 6227020800.0) + 1.0 / 479001600.0
+        p = p * f + 1.0 / 39916800.0
+        p = p * f + 1.0 / 3628800.0
+        p = p * f + 1.0 / 362880.0
+        p = p * f + 1.0 / 40320.0
+        p = p * f + 1.0 / 5040.0
+        p = p * f + 1.0 / 720.0
+        p = p * f + 1.0 / 120.0
+        p = p * f + 1.0 / 24.0
+        p = p * f + 1.0 / 6.0
+        p = p * f + 0.5
+        return (p * (f * f) + f + 1.0) * _power_of_two(n)
+
+    return double
+
+
+helper = njit(fastmath=FAST, error_model="numpy", cache=True)
+
+
+@helper
+def _nearest(cells, side, centre):
+    """The cell centre nearest to a place."""
+    index = int(np.floor(centre / side))
+    return cells[min(max(index, 0), len(cells) - 1)]
+
+
+@helper
+def _gaussian(cells, near, centre, variance, k, found):
+    """exp(-d^2 / 2 v), relative to its value at the cell nearest to the centre."""
+    rate = max(-0.5 / variance, LEAST_RATE)
+    for i in range(len(cells)):
+        found[k, i] = rate * max((cells[i] - near) * (cells[i] + near - 2.0 * centre), 0.0)
+    for i in range(len(cells)):
+        found[k, i] = _exponential(found[k, i])
+
+
+@helper
+def _along(cells, near, centre, variance, k, gaussian, change):
+    """How the result changes with the variance and the centre, given how it does with the Gaussian's values."""
+    first, second = 0.0, 0.0
+    for i in range(len(cells)):
+        beyond = cells[i] - near
+        once = change[k, i] * gaussian[k, i] * beyond
+        first += once
+        second += once * beyond
+    return 0.5 * (second + 2.0 * (near - centre) * first) / variance / variance, first / variance
+
+
+@helper
+def _bell(cells, centre, variance, j, found):
+    """exp(-d^2 / 2 v)."""
+    rate = max(-0.5 / variance, LEAST_RATE)
+    for i in range(len(cells)):
+        found[j, i] = rate * (cells[i] - centre) ** 2
+    for i in range(len(cells)):
+        found[j, i] = _exponential(found[j, i])
+
+
+@helper
+def _spread(cells, centre, j, bell, change):
+    """Sums of change times bell, and of that times the squared distance."""
+    total, spread = 0.0, 0.0
+    for i in range(len(cells)):
+        by = change[j, i] * bell[j, i]
+        total += by
+        spread += by * (cells[i] - centre) ** 2
+    return total, spread
+
+
+@helper
+def _add_one(j, on_rows, on_columns, found):
+    """Adds an outer product."""
+    rows, columns = found.shape
+    for r in range(rows):
+        by = on_rows[j, r]
+        for c in range(columns):
+            found[r, c] += by * on_columns[j, c]
+
+
+@helper
+def _add_three(j, on_rows, on_columns, found):
+    """Adds three outer products: as much to read and write as for one."""
+    rows, columns = found.shape
+    for r in range(rows):
+        first, second, third = on_rows[j, r], on_rows[j + 1, r], on_rows[j + 2, r]
+        for c in range(columns):
+            found[r, c] += first * on_columns[j, c] + second * on_columns[j + 1, c] + third * on_columns[j + 2, c]
+
+
+@helper
+def _fill_log_factor(up, right, bound, harmonics, drift, places, place_rows, place_columns, relative, picture, found):
+    """The log-factor less its bound."""
+    rows, columns = found.shape
+    one, near = found.dtype.type(1), found.dtype.type(NEAR_DEG * NEAR_DEG)
+    if len(harmonics):
+        h0, h1, h2, h3, h4 = harmonics[0], harmonics[1], harmonics[2], harmonics[3], harmonics[4]
+        for r in range(rows):
+            once_up, squared = up[r], up[r] * up[r] + near
+            for c in range(columns):
+                inverse = one / np.sqrt(right[c] * right[c] + squared)
+                sine, cosine = once_up * inverse, right[c] * inverse
+                twice, skew = cosine * cosine - sine * sine, (cosine + cosine) * sine
+                four = twice * twice - skew * skew
+                found[r, c] = h0 * cosine + h1 * sine + h2 * twice + h3 * skew + h4 * four - bound
+    else:
+        found[:] = -bound
+    for j in range(0, places - 2, 3):
+        _add_three(j, place_rows, place_columns, found)
+    for j in range(places - places % 3, places):
+        _add_one(j, place_rows, place_columns, found)
+    if len(drift):
+        how_much = drift[0]
+        for r in range(rows):
+            for c in range(columns):
+                found[r, c] += how_much * relative[picture, r, c]
+
+
+@helper
+def _fill_weights(exponent, log_map, picture, log_factor, g, weights):
+    """The power of the map times the factor."""
+    rows, columns = log_factor.shape
+    for r in range(rows):
+        for c in range(columns):
+            weights[g, r, c] = _exponential(exponent * log_map[picture, r, c] + log_factor[r, c])
+
+
+@helper
+def _fill_bare_weights(log_factor, g, weights):
+    """The factor alone."""
+    rows, columns = log_factor.shape
+    for r in range(rows):
+        for c in range(columns):
+            weights[g, r, c] = _exponential(log_factor[r, c])
+
+
+@helper
+def _over_columns(weights, g, k, of_columns, by_row):
+    _, rows, columns = weights.shape
+    for r in range(rows):
+        total = by_row.dtype.type(0)
+        for c in range(columns):
+            total += weights[g, r, c] * of_columns[k, c]
+        by_row[k, r] = total
+
+
+@helper
+def _over_rows(weights, g, k, of_rows, by_column):
+    _, rows, columns = weights.shape
+    for c in range(columns):
+        by_column[k, c] = 0
+    for r in range(0, rows - 3, 4):  # four rows: as much to write as for one
+        first, second, third, fourth = of_rows[k, r], of_rows[k, r + 1], of_rows[k, r + 2], of_rows[k, r + 3]
+        for c in range(columns):
+            by_column[k, c] += (first * weights[g, r, c] + second * weights[g, r + 1, c]
+                                + third * weights[g, r + 2, c] + fourth * weights[g, r + 3, c])  # fmt: skip
+    for r in range(rows - rows % 4, rows):
+        by = of_rows[k, r]
+        for c in range(columns):
+            by_column[k, c] += by * weights[g, r, c]
+
+
+@helper
+def _total(k, one, other):
+    total = 0.0
+    for i in range(one.shape[1]):
+        total += one[k, i] * np.float64(other[k, i])
+    return total
+
+
+@helper
+def _scale(k, by, found):
+    for i in range(found.shape[1]):
+        found[k, i] *= by
+
+
+@helper
+def _add_held(g, who, count, change, of_rows, of_columns, weights, log_map, picture, held):
+    """Adds each cell's part of the change, of up to four policies of a group, to `held`; its sum with the log of the
+    map."""
+    _, rows, columns = weights.shape
+    digits = held.dtype.type
+    a, b, d, e = who[0], who[min(1, count - 1)], who[min(2, count - 1)], who[min(3, count - 1)]
+    by_a, by_b = digits(change[a]), digits(change[b] if count > 1 else 0.0)
+    by_d, by_e = digits(change[d] if count > 2 else 0.0), digits(change[e] if count > 3 else 0.0)
+    found = 0.0
+    for r in range(rows):
+        at_a, at_b, at_d, at_e = by_a * of_rows[a, r], by_b * of_rows[b, r], by_d * of_rows[d, r], by_e * of_rows[e, r]
+        total = digits(0)
+        for c in range(columns):
+            mine = weights[g, r, c] * (
+                at_a * of_columns[a, c] + at_b * of_columns[b, c] + at_d * of_columns[d, c] + at_e * of_columns[e, c]
+            )
+            held[0, r, c] += mine
+            total += mine * log_map[picture, r, c]
+        found += total
+    return found
+
+
+@helper
+def _add_harmonics(up, right, held, t, change):
+    """Sums of `held` times each direction."""
+    _, rows, columns = held.shape
+    one, near = held.dtype.type(1), held.dtype.type(NEAR_DEG * NEAR_DEG)
+    for r in range(rows):
+        once_up, squared = up[r], up[r] * up[r] + near
+        a, b, d, e, f = (
+            held.dtype.type(0),
+            held.dtype.type(0),
+            held.dtype.type(0),
+            held.dtype.type(0),
+            held.dtype.type(0),
+        )
+        for c in range(columns):
+            inverse = one / np.sqrt(right[c] * right[c] + squared)
+            sine, cosine = once_up * inverse, right[c] * inverse
+            twice, skew = cosine * cosine - sine * sine, (cosine + cosine) * sine
+            four = twice * twice - skew * skew
+            a += held[0, r, c] * cosine
+            b += held[0, r, c] * sine
+            d += held[0, r, c] * twice
+            e += held[0, r, c] * skew
+            f += held[0, r, c] * four
+        change[t, 0] += a
+        change[t, 1] += b
+        change[t, 2] += d
+        change[t, 3] += e
+        change[t, 4] += f
+
+
+@helper
+def _of_map(held, some, picture):
+    """The sum of `held` times a map."""
+    _, rows, columns = held.shape
+    found = 0.0
+    for r in range(rows):
+        total = held.dtype.type(0)
+        for c in range(columns):
+            total += held[0, r, c] * some[picture, r, c]
+        found += total
+    return found
+
+
+@helper
+def _mixed(t, given, sums, change, share):
+    """The share of each policy in the mixture, and how its logarithm changes with the sums."""
+    largest = -np.inf
+    for k in range(len(change)):
+        change[k] = given[t, k] - np.log(sums[t, k])
+        largest = max(largest, change[k])
+    if not np.isfinite(largest):
+        largest = 0.0
+    total = 0.0
+    for k in range(len(change)):
+        change[k] = np.exp(change[k] - largest)
+        total += change[k]
+    for k in range(len(change)):
+        share[t, k] = change[k] / total if total > 0 else 0.0
+        change[k] = -share[t, k] / sums[t, k]
+
+
+@njit(error_model="numpy", cache=True, nogil=True)
+def visit(
+    groups, log_map, relative, picture, gaze, places, bound, scored, row_centres, column_centres, sides, sign,
+    given, with_mixture, with_slopes,
+    variances, exponents, place_variance, centres, harmonics, strength, drift,
+    sums, share, to_variances, to_exponents, to_place_variance, to_centres, to_harmonics, to_strength, to_drift,
+):  # fmt: skip
+    """Sums of all scored steps; with slopes, how a function of them changes with all that they depend on.
+
+    `given` is how it changes with the sums, or, `with_mixture`, the logarithm of what each policy's term has beside its
+    sum: the function is then the log of the mixture, and `share` of each policy in it is found too.
+    """
+    steps, policies = sums.shape
+    rows, columns = len(row_centres), len(column_centres)
+    some, several, dtype = len(place_variance), len(exponents), log_map.dtype
+    digits = dtype.type
+    of_rows, of_columns = np.empty((policies, rows), dtype), np.empty((policies, columns), dtype)
+    by_row, by_column = np.empty((policies, rows), dtype), np.empty((policies, columns), dtype)
+    bell_rows, place_rows = np.empty((some, rows), dtype), np.empty((some, rows), dtype)
+    place_columns = np.empty((some, columns), dtype)
+    to_rows, to_columns = np.empty((some, rows), dtype), np.empty((some, columns), dtype)
+    weights = np.empty((several + 1, rows, columns), dtype)
+    log_factor, held = np.empty((rows, columns), dtype), np.empty((1, rows, columns), dtype)
+    up, right = np.empty(rows, dtype), np.empty(columns, dtype)
+    its_harmonics, its_drift = np.empty(harmonics.shape[1], dtype), np.empty(drift.shape[1], dtype)
+    place_of, who, change = np.empty(policies, np.int64), np.empty(4, np.int64), np.empty(policies)
+    near = np.empty((2, policies))
+    bare = False
+    for k in range(policies):
+        place_of[k] = groups[k] if groups[k] >= 0 else several
+        bare = bare or groups[k] < 0
+    for t in range(steps):
+        if not scored[t]:
+            for k in range(policies):
+                sums[t, k] = 1.0
+            continue
+        for k in range(policies):
+            near[0, k] = _nearest(row_centres, sides[0], centres[t, k, 0])
+            near[1, k] = _nearest(column_centres, sides[1], centres[t, k, 1])
+            _gaussian(row_centres, near[0, k], centres[t, k, 0], variances[k, 0], k, of_rows)
+            _gaussian(column_centres, near[1, k], centres[t, k, 1], variances[k, 1], k, of_columns)
+        for j in range(some):
+            _bell(row_centres, places[t, j, 0], place_variance[j], j, bell_rows)
+            _bell(column_centres, places[t, j, 1], place_variance[j], j, place_columns)
+            for r in range(rows):
+                place_rows[j, r] = digits(strength[t, j]) * bell_rows[j, r]
+        for r in range(rows):
+            up[r] = sign * (row_centres[r] - gaze[t, 0])
+        for c in range(columns):
+            right[c] = column_centres[c] - gaze[t, 1]
+        for i in range(len(its_harmonics)):
+            its_harmonics[i] = harmonics[t, i]
+        for i in range(len(its_drift)):
+            its_drift[i] = drift[t, i]
+        _fill_log_factor(up, right, digits(bound[t]), its_harmonics, its_drift, some, place_rows, place_columns,
+                         relative, picture[t], log_factor)  # fmt: skip
+        for g in range(several):
+            _fill_weights(digits(exponents[g]), log_map, picture[t], log_factor, g, weights)
+        if bare:
+            _fill_bare_weights(log_factor, several, weights)
+        for k in range(policies):
+            _over_columns(weights, place_of[k], k, of_columns, by_row)
+            sums[t, k] = _total(k, by_row, of_rows)
+        if not with_slopes:
+            continue
+
+        if with_mixture:
+            _mixed(t, given, sums, change, share)
+        else:
+            for k in range(policies):
+                change[k] = given[t, k]
+        for k in range(policies):
+            _over_rows(weights, place_of[k], k, of_rows, by_column)
+            _scale(k, digits(change[k]), by_row)
+            _scale(k, digits(change[k]), by_column)
+            to_variances[t, k, 0], to_centres[t, k, 0] = _along(
+                row_centres, near[0, k], centres[t, k, 0], variances[k, 0], k, of_rows, by_row)  # fmt: skip
+            to_variances[t, k, 1], to_centres[t, k, 1] = _along(
+                column_centres, near[1, k], centres[t, k, 1], variances[k, 1], k, of_columns, by_column)  # fmt: skip
+        held[:] = 0
+        for g in range(several + 1):
+            count, of_exponent = 0, 0.0
+            for k in range(policies):
+                if place_of[k] == g:
+                    who[count] = k
+                    count += 1
+                if count == 4 or (k == policies - 1 and count):
+                    of_exponent += _add_held(g, who, count, change, of_rows, of_columns, weights, log_map, picture[t],
+                                             held)  # fmt: skip
+                    count = 0
+            if g < several:
+                to_exponents[t, g] = of_exponent
+        for i in range(len(its_harmonics)):
+            to_harmonics[t, i] = 0
+        if len(its_harmonics):
+            _add_harmonics(up, right, held, t, to_harmonics)
+        for j in range(some):
+            _over_columns(held, 0, j, place_columns, to_rows)
+            _over_rows(held, 0, j, place_rows, to_columns)
+            to_strength[t, j], of_rows_spread = _spread(row_centres, places[t, j, 0], j, bell_rows, to_rows)
+            spread = strength[t, j] * of_rows_spread
+            spread += _spread(column_centres, places[t, j, 1], j, place_columns, to_columns)[1]
+            to_place_variance[t, j] = 0.5 * spread / place_variance[j] / place_variance[j]
+        if len(its_drift):
+            to_drift[t, 0] = _of_map(held, relative, picture[t])
