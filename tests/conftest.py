@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
-import foveate.model.modulated_entry  # before the hook: what checks shapes cannot be compiled by Numba
+import foveate.model.modulated_loop  # before the hook: what checks shapes cannot be compiled by Numba
 
 jaxtyping.install_import_hook("foveate", "checked_types.check")
 

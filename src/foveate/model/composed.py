@@ -17,7 +17,17 @@ import numpy as np
 from foveate.errors import InputError, instead_of, some_of
 from foveate.model.choices import Choice, FixedChoice, SaliencyRatioChoice, SoftmaxChoice
 from foveate.model.defaults import BASE_STARTS, HELD_EXPONENT, start_of, weak_prior
-from foveate.model.factors import Cardinal, Factor, Modulated, SaliencyDrift, Turning, VisitedBefore
+from foveate.model.factors import (
+    Cardinal,
+    CardinalPeaks,
+    Factor,
+    Here,
+    Modulated,
+    SaliencyDrift,
+    Turning,
+    TurningPeaks,
+    VisitedBefore,
+)
 from foveate.model.mechanisms import (
     CentreBias,
     HeavyTailedGlobal,
@@ -43,6 +53,9 @@ MECHANISMS: dict[str, str] = {
     "floor": "gaze may go anywhere",
     "cardinal": "directions on the picture are preferred, whichever policy decides",
     "turning": "so are turns from the last saccade",
+    "cardinal_peaks": "narrow peaks at the directions along the picture's sides",
+    "turning_peaks": "narrow peaks straight on and straight back",
+    "here": "the place that is being looked at attracts or repels",
     "memory": "so are, or are avoided, the places of the last six fixations",
     "drift": "the map matters more or less as viewing goes on",
     "ratio": "the choice depends on the ratio of saliencies (the paper's Eq. 7)",
@@ -60,6 +73,9 @@ MEMORY_SPAN = 6  # fixations
 FACTORS: dict[str, Callable[[], Factor]] = {
     "cardinal": lambda: _started(Cardinal),
     "turning": lambda: _started(Turning),
+    "cardinal_peaks": lambda: _started(CardinalPeaks),
+    "turning_peaks": lambda: _started(TurningPeaks),
+    "here": lambda: _started(Here),
     "memory": lambda: _started(VisitedBefore, span=MEMORY_SPAN),
     "drift": lambda: _started(SaliencyDrift),
 }

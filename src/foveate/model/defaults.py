@@ -45,6 +45,9 @@ BEYOND: dict[str, Prior] = {
     "alpha": Normal(1.0, 0.25),
     **dict.fromkeys(("rightward", "upward", "horizontal", "diagonal", "cardinal"), COEFFICIENT),
     **dict.fromkeys(("onward", "axial", "delta", "slopes"), COEFFICIENT),
+    **dict.fromkeys(("right", "above", "left", "below", "ahead", "back"), COEFFICIENT),
+    "phi": Normal(0.0, 1.0),
+    "psi": LogNormal(0.7, 0.5),
 }
 
 # Where the exponent is left out, but policies have one, it is held: a hundredth changes no prediction.
@@ -74,6 +77,14 @@ STARTS: dict[str, ArrayLike] = {
     "onward": 0.25,
     "axial": 0.1,
     "delta": 0.0,
+    "right": 0.2,
+    "above": 0.2,
+    "left": 0.2,
+    "below": 0.0,
+    "ahead": 0.3,
+    "back": 0.3,
+    "phi": -1.0,
+    "psi": 0.7,
 }
 
 # Log-odds of each policy against the local one.

@@ -8,7 +8,7 @@ since fields of one name are one parameter.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import final
+from typing import ClassVar, final
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jaxtyping import Float
+from scipy.special import ive
 
 from foveate.errors import InputError
 from foveate.model.features import LEAST_RELATIVE_SALIENCY, fixation_number
@@ -102,24 +103,31 @@ def _direction(picture: Picture, along_y: Array, along_x: Array) -> tuple[Array,
     return up / length, along_x / length
 
 
-def directions(sine: Float[Array, "*cells"], cosine: Float[Array, "*cells"]) -> tuple[Float[Array, "*cells"], ...]:
-    """cos a, sin a, cos 2a, sin 2a and cos 4a of the direction a with this sine and cosine."""
-    twice_cosine, twice_sine = cosine * cosine - sine * sine, 2 * cosine * sine
-    return cosine, sine, twice_cosine, twice_sine, twice_cosine * twice_cosine - twice_sine * twice_sine
+def directions(
+    sine: Float[Array, "*cells"], cosine: Float[Array, "*cells"], order: int
+) -> list[Float[Array, "*cells"]]:
+    """cos a, ..., cos n a, sin a, ..., sin n a of the direction a with this sine and cosine, for the order n."""
+    powers = [(cosine, sine)]  # of cosine + i sine
+    while len(powers) < order:
+        x, y = powers[-1]
+        powers.append((x * cosine - y * sine, x * sine + y * cosine))
+    return [x for x, _ in powers] + [y for _, y in powers]
 
 
 class Directions(Factor):
-    """Places by their direction from the gaze: exp of harmonics . (cos a, sin a, cos 2a, sin 2a, cos 4a), where a is
+    """Places by their direction from the gaze: exp of harmonics . (cos a, ..., cos n a, sin a, ..., sin n a), where a is
     the direction as a viewer sees it: 0 right, 90 degrees up. Sums of such factors over cells are fast."""
 
+    order: ClassVar[int] = 4  # n: a multiple of four
+
     @abstractmethod
-    def harmonics(self, history: History, picture: Picture) -> Float[Array, "5"]:
-        """The coefficients."""
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, " harmonic"]:
+        """The coefficients, 2 n of them."""
 
     def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """The sum, as one product, whose derivative in the coefficients is one, too: sums over cells for each of them
         by itself would cost several times as much."""
-        values = directions(*direction_to(history, picture))
+        values = directions(*direction_to(history, picture), self.order)
         return jnp.tensordot(self.harmonics(history, picture), jnp.stack(values), 1)
 
 
@@ -138,9 +146,10 @@ class Cardinal(Directions):
     diagonal: Float[Array, ""] = eqx.field(converter=as_float64)
     cardinal: Float[Array, ""] = eqx.field(converter=as_float64)
 
-    def harmonics(self, history: History, picture: Picture) -> Float[Array, "5"]:
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, "8"]:
         """The five parameters."""
-        return jnp.stack([self.rightward, self.upward, self.horizontal, self.diagonal, self.cardinal])
+        zero = jnp.zeros(())
+        return jnp.stack([self.rightward, self.horizontal, zero, self.cardinal, self.upward, self.diagonal, zero, zero])
 
 
 @final
@@ -158,15 +167,119 @@ class Turning(Directions):
         """Two fixations."""
         return 2
 
-    def harmonics(self, history: History, picture: Picture) -> Float[Array, "5"]:
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, "8"]:
         """Those of the direction itself, turned by that of the last saccade; they fade if that was short."""
         up, right = _direction(picture, *history.last_saccade)
-        once, twice = (right, up), (right * right - up * up, 2 * up * right)
-        return jnp.stack([*(self.onward * it for it in once), *(self.axial * it for it in twice), jnp.zeros(())])
+        values = jnp.stack(directions(up, right, self.order))
+        return values * jnp.tile(jnp.stack([self.onward, self.axial, jnp.zeros(()), jnp.zeros(())]), 2)
+
+
+# A narrow peak at one direction: a von Mises density with this concentration, which falls to half its height within 20
+# degrees, as far as eight harmonics can make it; without its mean, and one at the top.
+CONCENTRATION, PEAK_ORDER = 12.0, 8
+PEAK = ive(np.arange(1, PEAK_ORDER + 1), CONCENTRATION)
+PEAK = PEAK / PEAK.sum()
 
 
 @final
-class VisitedBefore(Factor):
+class CardinalPeaks(Directions):
+    """Narrow peaks at the four directions along the picture's sides: exp of the sum of
+    right p(a), above p(a - 90), left p(a - 180) and below p(a + 90), where p is the `PEAK`."""
+
+    order: ClassVar[int] = PEAK_ORDER
+
+    right: Float[Array, ""] = eqx.field(converter=as_float64)
+    above: Float[Array, ""] = eqx.field(converter=as_float64)
+    left: Float[Array, ""] = eqx.field(converter=as_float64)
+    below: Float[Array, ""] = eqx.field(converter=as_float64)
+
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, "16"]:
+        """Those of the peak, turned by right angles."""
+        turns = 0.5 * np.pi * np.arange(4) * np.arange(1, self.order + 1)[:, None]
+        shapes = np.concatenate([PEAK[:, None] * np.cos(turns), PEAK[:, None] * np.sin(turns)])
+        return jnp.asarray(shapes) @ jnp.stack([self.right, self.above, self.left, self.below])
+
+
+@final
+class TurningPeaks(Directions):
+    """Narrow peaks straight on and straight back: exp(ahead p(turn) + back p(turn - 180)), where p is the `PEAK`."""
+
+    order: ClassVar[int] = PEAK_ORDER
+
+    ahead: Float[Array, ""] = eqx.field(converter=as_float64)
+    back: Float[Array, ""] = eqx.field(converter=as_float64)
+
+    @property
+    def memory(self) -> int:
+        """Two fixations."""
+        return 2
+
+    def harmonics(self, history: History, picture: Picture) -> Float[Array, "16"]:
+        """Those of the peaks, turned by the direction of the last saccade; they fade if that was short."""
+        values = jnp.stack(directions(*_direction(picture, *history.last_saccade), self.order))
+        sign = (-1.0) ** np.arange(1, self.order + 1)
+        return values * jnp.tile(PEAK * (self.ahead + self.back * sign), 2)
+
+
+class Places(Factor):
+    """Places attract or repel: exp(sum_j strength_j g(z; place_j)), g(z; m) = exp(-|z - m|^2 / (2 variance)). Sums of
+    such factors over cells are fast."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Float[Array, ""]:
+        """In deg^2."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many places there are."""
+
+    @abstractmethod
+    def places(self, history: History) -> tuple[Float[Array, " place"], Float[Array, "place 2"]]:
+        """How strongly each place attracts, and where it is, (y, x) in degrees."""
+
+    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
+        """The sum."""
+        rate, (strength, places) = -0.5 / self.variance, self.places(history)
+        # By rows and columns, (place, row) and (place, column): the exponential of a sum is a product.
+        rows = jnp.exp(rate * jnp.square(jnp.ravel(picture.y_deg) - places[:, :1]))
+        columns = jnp.exp(rate * jnp.square(jnp.ravel(picture.x_deg) - places[:, 1:]))
+        return jnp.reshape((strength[:, None] * rows).T @ columns, jnp.shape(picture.y_deg * picture.x_deg))
+
+
+@final
+class Here(Places):
+    """The place that is being looked at attracts or repels: exp(phi g(z; z_{t-1})).
+
+    Negative phi with a small psi: few saccades are as short as the fovea is wide.
+    """
+
+    phi: Float[Array, ""] = eqx.field(converter=as_float64)
+    psi: Float[Array, ""] = eqx.field(converter=as_float64)  # deg^2
+
+    def __check_init__(self):
+        """Refuse a variance that is none, unless it is being traced."""
+        if not isinstance(self.psi, Tracer) and not np.all(self.psi > 0):
+            raise InputError(f"psi = {np.asarray(self.psi)}: a variance must be a positive number of deg^2.")
+
+    @property
+    def variance(self) -> Float[Array, ""]:
+        """Psi."""
+        return self.psi
+
+    @property
+    def count(self) -> int:
+        """One."""
+        return 1
+
+    def places(self, history: History) -> tuple[Float[Array, "1"], Float[Array, "1 2"]]:
+        """Phi, and the gaze."""
+        return jnp.asarray(self.phi)[None], history.gaze[None]
+
+
+@final
+class VisitedBefore(Places):
     """The places of the last fixations attract or repel: exp(mu sum_j lambda^j g(z; z_{t-1-j})), j = 0, 1, ...,
     g(z; m) = exp(-|z - m|^2 / (2 omega)), over as many fixations as `span` says.
 
@@ -192,19 +305,21 @@ class VisitedBefore(Factor):
         """As many as `span` says."""
         return self.span
 
+    @property
+    def variance(self) -> Float[Array, ""]:
+        """Omega."""
+        return self.omega
+
+    @property
+    def count(self) -> int:
+        """As many as `span` says."""
+        return self.span
+
     def places(self, history: History) -> tuple[Float[Array, " place"], Float[Array, "place 2"]]:
         """How strongly each place attracts, and where it is; what was before the first fixation does not count."""
         back = np.arange(self.span)
         strength = jnp.where(back < history.count, self.mu * self.lambda_**back, 0.0)
         return strength, jnp.asarray(history.position_deg)[: self.span]
-
-    def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
-        """The sum."""
-        rate, (strength, places) = -0.5 / self.omega, self.places(history)
-        # By rows and columns, (fixation, row) and (fixation, column): the exponential of a sum is a product.
-        rows = jnp.exp(rate * jnp.square(jnp.ravel(picture.y_deg) - places[:, :1]))
-        columns = jnp.exp(rate * jnp.square(jnp.ravel(picture.x_deg) - places[:, 1:]))
-        return jnp.reshape((strength[:, None] * rows).T @ columns, jnp.shape(picture.y_deg * picture.x_deg))
 
 
 @final

@@ -156,7 +156,7 @@ def _call(
 @cache
 def _registered(what: str, digits: str) -> str:
     """The name under which XLA knows the loop; Numba, which compiles it, is imported when it is first needed."""
-    from foveate.model.modulated_entry import entry
+    from foveate.model.modulated_loop import entry
 
     name = f"foveate_modulated_{what}_{digits}"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(entry(what, digits).ctypes), platform="cpu")

@@ -44,7 +44,7 @@ class OfSteps(NamedTuple):
     """What the sums of each step depend on, other than where gaze is; nothing is an array without elements."""
 
     centres: Float[Array, "step policy 2"]  # of the policies' Gaussians, (y, x) in degrees
-    harmonics: Float[Array, "step 5"]  # of directions from the gaze
+    harmonics: Float[Array, "step harmonic"]  # of directions from the gaze
     strength: Float[Array, "step place"]  # of places that attract or repel
     drift: Float[Array, "step one"]
 
@@ -73,7 +73,7 @@ class Parts(NamedTuple):
     place_rows: Float[Array, "step place row"]  # with the strength
     place_columns: Float[Array, "step place column"]
     exponents: Float[Array, "*step group"]  # of all steps; how a result changes with them, step by step
-    harmonics: Float[Array, "step 5"]
+    harmonics: Float[Array, "step harmonic"]
     drift: Float[Array, "step one"]
 
 
@@ -153,14 +153,14 @@ class Block(NamedTuple):
             held = held + part
             if group is not None:
                 exponents[group] = _of_cells(part * few.log_map)
-        over_columns = jnp.sum(rows * self.by_row, axis=1)  # of `held`
+        order = parts.harmonics.shape[1] // 2
         changes = Parts(
             rows=change[:, :, None] * self.by_row,
             columns=_in_order(kind.groups, by_column),
             place_rows=_over_columns(held, parts.place_columns) if places else parts.place_rows,
             place_columns=_over_rows(held, parts.place_rows) if places else parts.place_columns,
             exponents=jnp.stack(list(exponents.values()), axis=-1),
-            harmonics=_by_harmonic(few, held, over_columns) if parts.harmonics.shape[1] else parts.harmonics,
+            harmonics=_by_harmonic(few, held, order) if order else parts.harmonics,
             drift=_of_cells(held * few.log_relative)[:, None] if parts.drift.shape[1] else parts.drift,
         )
         return _change_of_parts(self.axes, self.common, self.own, changes)
@@ -320,7 +320,8 @@ def _log_factor(few: _Few, parts: Parts) -> Float[Array, "..."]:
     if parts.harmonics.shape[1]:
         inverse = _inverse_distance(few)
         sine, cosine = few.up[:, :, None] * inverse, few.right[:, None, :] * inverse
-        values, weights = directions(sine, cosine), parts.harmonics[:, :, None, None]
+        order = parts.harmonics.shape[1] // 2
+        values, weights = directions(sine, cosine, order), parts.harmonics[:, :, None, None]
         log_factor = sum((weights[:, index] * value for index, value in enumerate(values)), log_factor)
     if parts.place_rows.shape[1]:
         log_factor = log_factor + _outer(parts.place_rows, parts.place_columns)
@@ -334,32 +335,8 @@ def _inverse_distance(few: _Few) -> Float[Array, "step row column"]:
     return lax.rsqrt(jnp.square(few.up)[:, :, None] + jnp.square(few.right)[:, None, :] + near)
 
 
-def _by_harmonic(
-    few: _Few, held: Float[Array, "step row column"], over_columns: Float[Array, "step row"]
-) -> Float[Array, "step 5"]:
-    """Sums of `held` times each of the `directions`, given its sums over columns.
-
-    Directions are polynomials in the distances on rows and columns, divided by powers of the distance d. With
-    right^2 = d^2 - up^2 - near^2 the even powers on columns are those of d, and sums over columns of `held`, held / d,
-    held / d^2 (both with `right` too) and held / d^4 are enough.
-    """
+def _by_harmonic(few: _Few, held: Float[Array, "step row column"], order: int) -> Float[Array, "step harmonic"]:
+    """Sums of `held` times each of the `directions`."""
     inverse = _inverse_distance(few)
-    once = held * inverse
-    twice = once * inverse
-    fourth = twice * inverse * inverse
-    up, right, one = few.up, few.right, jnp.ones_like(few.right)
-    right_1, zeroth_1, right_2, zeroth_2, zeroth_4 = (
-        jnp.einsum("trc,tc->tr", part, power)
-        for part, power in ((once, right), (once, one), (twice, right), (twice, one), (fourth, one))
-    )
-    beside = jnp.square(up) + jnp.asarray(NEAR_DEG**2, up.dtype)  # d^2 - right^2
-    squared_2, squared_4 = over_columns - beside * zeroth_2, zeroth_2 - beside * zeroth_4
-    fourth_4 = squared_2 - beside * squared_4
-    by_row = (
-        right_1,
-        up * zeroth_1,
-        squared_2 - up**2 * zeroth_2,
-        2 * up * right_2,
-        fourth_4 - 6 * up**2 * squared_4 + up**4 * zeroth_4,
-    )
-    return jnp.stack([it @ jnp.ones(it.shape[1], it.dtype) for it in by_row], axis=-1)
+    sine, cosine = few.up[:, :, None] * inverse, few.right[:, None, :] * inverse
+    return jnp.stack([_of_cells(held * value) for value in directions(sine, cosine, order)], axis=-1)

@@ -11,10 +11,13 @@ is made of.
 Helpers take whole arrays and indices: a slice would be counted in and out, which costs more than the work on it.
 """
 
+from functools import cache
+
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic, overload
+from numba import carray, cfunc, njit
+
+from foveate.model.exponential import exponential
+from foveate.model.loops import SIGNATURE, argument, asks_for_version, result
 
 NEAR_DEG = 0.25  # as in `factors.py`: a test holds the two together
 
@@ -22,62 +25,6 @@ NEAR_DEG = 0.25  # as in `factors.py`: a test holds the two together
 FAST = {"reassoc", "contract", "arcp", "afn", "nsz"}
 
 LEAST_RATE = -3e38  # of exp(rate d^2), in single precision never infinite, since zero times that is no number
-
-
-@intrinsic
-def _power_of_two(_, whole):
-    """2 to the power of a whole number of ordinary size, given as a float: its bits."""
-    bits, bias, places = (32, 127, 23) if whole == types.float32 else (64, 1023, 52)
-
-    def codegen(context, builder, signature, arguments):
-        integer = ir.IntType(bits)
-        shifted = builder.add(builder.fptosi(arguments[0], integer), ir.Constant(integer, bias))
-        raised = builder.shl(shifted, ir.Constant(integer, places))
-        return builder.bitcast(raised, context.get_value_type(signature.return_type))
-
-    return whole(whole), codegen
-
-
-def _exponential(x):
-    """exp(x) in operations that processors do on vectors, good to two units in the last place; what is too small is
-    the smallest normal number, about."""
-
-
-@overload(_exponential, inline="always")
-def _exponential_of(x):
-    if x == types.float32:  # Cephes' expf
-
-        def single(x):
-            x = min(max(x, np.float32(-87.0)), np.float32(88.0))
-            n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))
-            f = (x - n * np.float32(0.693359375)) + n * np.float32(2.12194440e-4)
-            p = np.float32(1.9875691500e-4) * f + np.float32(1.3981999507e-3)
-            p = p * f + np.float32(8.3334519073e-3)
-            p = p * f + np.float32(4.1665795894e-2)
-            p = p * f + np.float32(1.6666665459e-1)
-            p = p * f + np.float32(5.0000001201e-1)
-            return (p * (f * f) + f + np.float32(1.0)) * _power_of_two(n)
-
-        return single
-
-    def double(x):  # Taylor's series, whose next term is below 5e-18 here
-        x = min(max(x, -700.0), 700.0)
-        n = np.floor(x * 1.4426950408889634 + 0.5)
-        f = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
-        p = f * (1.0 / 6227020800.0) + 1.0 / 479001600.0
-        p = p * f + 1.0 / 39916800.0
-        p = p * f + 1.0 / 3628800.0
-        p = p * f + 1.0 / 362880.0
-        p = p * f + 1.0 / 40320.0
-        p = p * f + 1.0 / 5040.0
-        p = p * f + 1.0 / 720.0
-        p = p * f + 1.0 / 120.0
-        p = p * f + 1.0 / 24.0
-        p = p * f + 1.0 / 6.0
-        p = p * f + 0.5
-        return (p * (f * f) + f + 1.0) * _power_of_two(n)
-
-    return double
 
 
 helper = njit(fastmath=FAST, error_model="numpy", cache=True)
@@ -97,7 +44,7 @@ def _gaussian(cells, near, centre, variance, k, found):
     for i in range(len(cells)):
         found[k, i] = rate * max((cells[i] - near) * (cells[i] + near - 2.0 * centre), 0.0)
     for i in range(len(cells)):
-        found[k, i] = _exponential(found[k, i])
+        found[k, i] = exponential(found[k, i])
 
 
 @helper
@@ -119,7 +66,7 @@ def _bell(cells, centre, variance, j, found):
     for i in range(len(cells)):
         found[j, i] = rate * (cells[i] - centre) ** 2
     for i in range(len(cells)):
-        found[j, i] = _exponential(found[j, i])
+        found[j, i] = exponential(found[j, i])
 
 
 @helper
@@ -154,22 +101,37 @@ def _add_three(j, on_rows, on_columns, found):
 
 
 @helper
+def _add_directions(up, right, harmonics, first, found):
+    """Adds four harmonics of the direction, those after the `first`: powers of its cosine and i times its sine."""
+    rows, columns = found.shape
+    one, near, last = found.dtype.type(1), found.dtype.type(NEAR_DEG * NEAR_DEG), len(harmonics) // 2 + first
+    a, b, d, e = harmonics[first], harmonics[first + 1], harmonics[first + 2], harmonics[first + 3]
+    f, g, h, i = harmonics[last], harmonics[last + 1], harmonics[last + 2], harmonics[last + 3]
+    for r in range(rows):
+        once_up, squared = up[r], up[r] * up[r] + near
+        for c in range(columns):
+            inverse = one / np.sqrt(right[c] * right[c] + squared)
+            sine, cosine = once_up * inverse, right[c] * inverse
+            x2, y2 = cosine * cosine - sine * sine, (cosine + cosine) * sine
+            x4, y4 = x2 * x2 - y2 * y2, (x2 + x2) * y2
+            if first == 0:
+                x1, y1 = cosine, sine
+                x3, y3 = x2 * cosine - y2 * sine, x2 * sine + y2 * cosine
+            else:
+                x1, y1 = x4 * cosine - y4 * sine, x4 * sine + y4 * cosine
+                x3, y3 = x1 * x2 - y1 * y2, x1 * y2 + y1 * x2
+                x2, y2 = x4 * x2 - y4 * y2, x4 * y2 + y4 * x2
+                x4, y4 = x4 * x4 - y4 * y4, (x4 + x4) * y4
+            found[r, c] += a * x1 + b * x2 + d * x3 + e * x4 + f * y1 + g * y2 + h * y3 + i * y4
+
+
+@helper
 def _fill_log_factor(up, right, bound, harmonics, drift, places, place_rows, place_columns, relative, picture, found):
     """The log-factor less its bound."""
     rows, columns = found.shape
-    one, near = found.dtype.type(1), found.dtype.type(NEAR_DEG * NEAR_DEG)
-    if len(harmonics):
-        h0, h1, h2, h3, h4 = harmonics[0], harmonics[1], harmonics[2], harmonics[3], harmonics[4]
-        for r in range(rows):
-            once_up, squared = up[r], up[r] * up[r] + near
-            for c in range(columns):
-                inverse = one / np.sqrt(right[c] * right[c] + squared)
-                sine, cosine = once_up * inverse, right[c] * inverse
-                twice, skew = cosine * cosine - sine * sine, (cosine + cosine) * sine
-                four = twice * twice - skew * skew
-                found[r, c] = h0 * cosine + h1 * sine + h2 * twice + h3 * skew + h4 * four - bound
-    else:
-        found[:] = -bound
+    found[:] = -bound
+    for first in range(0, len(harmonics) // 2, 4):
+        _add_directions(up, right, harmonics, first, found)
     for j in range(0, places - 2, 3):
         _add_three(j, place_rows, place_columns, found)
     for j in range(places - places % 3, places):
@@ -187,7 +149,7 @@ def _fill_weights(exponent, log_map, picture, log_factor, g, weights):
     rows, columns = log_factor.shape
     for r in range(rows):
         for c in range(columns):
-            weights[g, r, c] = _exponential(exponent * log_map[picture, r, c] + log_factor[r, c])
+            weights[g, r, c] = exponential(exponent * log_map[picture, r, c] + log_factor[r, c])
 
 
 @helper
@@ -196,7 +158,7 @@ def _fill_bare_weights(log_factor, g, weights):
     rows, columns = log_factor.shape
     for r in range(rows):
         for c in range(columns):
-            weights[g, r, c] = _exponential(log_factor[r, c])
+            weights[g, r, c] = exponential(log_factor[r, c])
 
 
 @helper
@@ -263,34 +225,46 @@ def _add_held(g, who, count, change, of_rows, of_columns, weights, log_map, pict
 
 
 @helper
-def _add_harmonics(up, right, held, t, change):
-    """Sums of `held` times each direction."""
+def _of_directions(up, right, held, first, last, t, change):
+    """Sums of `held` times each of four harmonics of the direction."""
     _, rows, columns = held.shape
-    one, near = held.dtype.type(1), held.dtype.type(NEAR_DEG * NEAR_DEG)
+    digits = held.dtype.type
+    one, zero, near = digits(1), digits(0), digits(NEAR_DEG * NEAR_DEG)
+    for m in range(4):
+        change[t, first + m] = change[t, last + m] = 0.0
     for r in range(rows):
         once_up, squared = up[r], up[r] * up[r] + near
-        a, b, d, e, f = (
-            held.dtype.type(0),
-            held.dtype.type(0),
-            held.dtype.type(0),
-            held.dtype.type(0),
-            held.dtype.type(0),
-        )
+        a, b, d, e, f, g, h, i = zero, zero, zero, zero, zero, zero, zero, zero
         for c in range(columns):
             inverse = one / np.sqrt(right[c] * right[c] + squared)
             sine, cosine = once_up * inverse, right[c] * inverse
-            twice, skew = cosine * cosine - sine * sine, (cosine + cosine) * sine
-            four = twice * twice - skew * skew
-            a += held[0, r, c] * cosine
-            b += held[0, r, c] * sine
-            d += held[0, r, c] * twice
-            e += held[0, r, c] * skew
-            f += held[0, r, c] * four
-        change[t, 0] += a
-        change[t, 1] += b
-        change[t, 2] += d
-        change[t, 3] += e
-        change[t, 4] += f
+            x2, y2 = cosine * cosine - sine * sine, (cosine + cosine) * sine
+            x4, y4 = x2 * x2 - y2 * y2, (x2 + x2) * y2
+            if first == 0:
+                x1, y1 = cosine, sine
+                x3, y3 = x2 * cosine - y2 * sine, x2 * sine + y2 * cosine
+            else:
+                x1, y1 = x4 * cosine - y4 * sine, x4 * sine + y4 * cosine
+                x3, y3 = x1 * x2 - y1 * y2, x1 * y2 + y1 * x2
+                x2, y2 = x4 * x2 - y4 * y2, x4 * y2 + y4 * x2
+                x4, y4 = x4 * x4 - y4 * y4, (x4 + x4) * y4
+            part = held[0, r, c]
+            a += part * x1
+            b += part * x2
+            d += part * x3
+            e += part * x4
+            f += part * y1
+            g += part * y2
+            h += part * y3
+            i += part * y4
+        change[t, first] += a
+        change[t, first + 1] += b
+        change[t, first + 2] += d
+        change[t, first + 3] += e
+        change[t, last] += f
+        change[t, last + 1] += g
+        change[t, last + 2] += h
+        change[t, last + 3] += i
 
 
 @helper
@@ -416,10 +390,8 @@ def visit(
                     count = 0
             if g < several:
                 to_exponents[t, g] = of_exponent
-        for i in range(len(its_harmonics)):
-            to_harmonics[t, i] = 0
-        if len(its_harmonics):
-            _add_harmonics(up, right, held, t, to_harmonics)
+        for first in range(0, len(its_harmonics) // 2, 4):
+            _of_directions(up, right, held, first, len(its_harmonics) // 2 + first, t, to_harmonics)
         for j in range(some):
             _over_columns(held, 0, j, place_columns, to_rows)
             _over_rows(held, 0, j, place_rows, to_columns)
@@ -429,3 +401,75 @@ def visit(
             to_place_variance[t, j] = 0.5 * spread / place_variance[j] / place_variance[j]
         if len(its_drift):
             to_drift[t, 0] = _of_map(held, relative, picture[t])
+
+
+# --- as functions that XLA calls: arrays are found in its frame, in the order of `modulated_blocks.py` ------------------
+
+
+@njit(cache=True)
+def _enter(frame, log_map, relative, with_slopes):
+    groups = carray(argument(frame, 0)[0], argument(frame, 0)[1][0], np.int32)
+    _, size = argument(frame, 5)
+    steps, places = size[0], size[1]
+    policies = len(groups)
+    picture = carray(argument(frame, 3)[0], steps, np.int32)
+    gaze = carray(argument(frame, 4)[0], (steps, 2), np.float64)
+    place = carray(argument(frame, 5)[0], (steps, places, 2), np.float64)
+    bound = carray(argument(frame, 6)[0], steps, np.float64)
+    scored = carray(argument(frame, 7)[0], steps, np.bool_)
+    rows = carray(argument(frame, 8)[0], argument(frame, 8)[1][0], np.float64)
+    columns = carray(argument(frame, 9)[0], argument(frame, 9)[1][0], np.float64)
+    sides = carray(argument(frame, 10)[0], 2, np.float64)
+    how = carray(argument(frame, 11)[0], 2, np.int32)
+    given = carray(argument(frame, 12)[0], (steps, policies), np.float64)
+    variances = carray(argument(frame, 13)[0], (policies, 2), np.float64)
+    several = argument(frame, 14)[1][0]
+    exponents = carray(argument(frame, 14)[0], several, np.float64)
+    place_variance = carray(argument(frame, 15)[0], places, np.float64)
+    centres = carray(argument(frame, 16)[0], (steps, policies, 2), np.float64)
+    harmonic = argument(frame, 17)[1][1]
+    harmonics = carray(argument(frame, 17)[0], (steps, harmonic), np.float64)
+    strength = carray(argument(frame, 18)[0], (steps, places), np.float64)
+    drifts = argument(frame, 19)[1][1]
+    drift = carray(argument(frame, 19)[0], (steps, drifts), np.float64)
+    sums = carray(result(frame, 0)[0], (steps, policies), np.float64)
+    if with_slopes:
+        share = carray(result(frame, 1)[0], (steps, policies), np.float64)
+        to_variances = carray(result(frame, 2)[0], (steps, policies, 2), np.float64)
+        to_exponents = carray(result(frame, 3)[0], (steps, several), np.float64)
+        to_place_variance = carray(result(frame, 4)[0], (steps, places), np.float64)
+        to_centres = carray(result(frame, 5)[0], (steps, policies, 2), np.float64)
+        to_harmonics = carray(result(frame, 6)[0], (steps, harmonic), np.float64)
+        to_strength = carray(result(frame, 7)[0], (steps, places), np.float64)
+        to_drift = carray(result(frame, 8)[0], (steps, drifts), np.float64)
+    else:  # not written to
+        share, to_exponents, to_place_variance = given, given, given
+        to_variances, to_centres, to_harmonics, to_strength, to_drift = centres, centres, given, given, given
+    visit(
+        groups, log_map, relative, picture, gaze, place, bound, scored, rows, columns, sides, np.float64(how[0]),
+        given, how[1] == 1, with_slopes,
+        variances, exponents, place_variance, centres, harmonics, strength, drift,
+        sums, share, to_variances, to_exponents, to_place_variance, to_centres, to_harmonics, to_strength, to_drift,
+    )  # fmt: skip
+
+
+def _entry(digits, with_slopes):
+    """The function for maps of these digits."""
+
+    @cfunc(SIGNATURE, cache=True)
+    def entry(frame):
+        if not asks_for_version(frame):
+            pointer, size = argument(frame, 1)
+            log_map = carray(pointer, (size[0], size[1], size[2]), digits)
+            pointer, size = argument(frame, 2)
+            relative = carray(pointer, (size[0], size[1], size[2]), digits)
+            _enter(frame, log_map, relative, with_slopes)
+        return 0
+
+    return entry
+
+
+@cache
+def entry(what, digits):
+    """The function that XLA calls for `values` or `slopes`, with maps in these digits."""
+    return _entry({"float32": np.float32, "float64": np.float64}[digits], what == "slopes")

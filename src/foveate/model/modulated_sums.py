@@ -24,8 +24,8 @@ from foveate.model.factors import (
     Directions,
     Factor,
     Modulated,
+    Places,
     SaliencyDrift,
-    VisitedBefore,
     log_relative_saliency,
     same_factors,
 )
@@ -36,7 +36,7 @@ from foveate.model.modulated_kernel import EMPTY, Common, Kind, Maps, OfSteps, S
 from foveate.model.policies import Policy, SalientGaussian, nearest_centre
 from foveate.model.steps import Steps, larger_cells
 
-SUMMED = Directions | VisitedBefore | SaliencyDrift  # the factors that these sums know
+SUMMED = Directions | Places | SaliencyDrift  # the factors that these sums know
 
 # A sum below this (relative to the map's largest cell, with the factor at its largest) may have lost its digits to
 # underflow: the definition, which works on logarithms, takes over.
@@ -211,7 +211,7 @@ def _by_exponent(policies: Sequence[SalientGaussian]) -> tuple[tuple[int | None,
 def _common(
     policies: Sequence[SalientGaussian], factors: tuple[Factor, ...], exponents: Float[Array, " group"]
 ) -> Common:
-    variance = [jnp.broadcast_to(it.omega, (it.span,)) for it in factors if isinstance(it, VisitedBefore)]
+    variance = [jnp.broadcast_to(it.variance, (it.count,)) for it in factors if isinstance(it, Places)]
     return Common(
         variances=jnp.stack([jnp.asarray(it.variances) for it in policies]),
         exponents=exponents,
@@ -224,14 +224,16 @@ def _of_steps(
 ) -> tuple[OfSteps, Float[Array, "step place 2"]]:
     """What a row of steps has for itself, and the places that attract or repel."""
     steps = len(jnp.asarray(history.count))
-    harmonics = jnp.zeros((steps, 5 if any(isinstance(it, Directions) for it in factors) else 0))
+    order = max([it.order for it in factors if isinstance(it, Directions)], default=0)
+    harmonics = jnp.zeros((steps, 2, order))
     strength: list[Array] = [jnp.zeros((steps, 0))]
     place: list[Array] = [jnp.zeros((steps, 0, 2))]
     drift: list[Array] = []
     for factor in factors:
         if isinstance(factor, Directions):
-            harmonics = harmonics + jax.vmap(lambda h, it=factor: it.harmonics(h, picture))(history)
-        elif isinstance(factor, VisitedBefore):
+            some = jax.vmap(lambda h, it=factor: it.harmonics(h, picture))(history).reshape(steps, 2, factor.order)
+            harmonics = harmonics + jnp.pad(some, ((0, 0), (0, 0), (0, order - factor.order)))
+        elif isinstance(factor, Places):
             how_much, where = jax.vmap(factor.places)(history)
             strength.append(how_much)
             place.append(where)
@@ -241,7 +243,7 @@ def _of_steps(
                for it in policies]  # fmt: skip
     own = OfSteps(
         centres=jnp.stack(centres, axis=1),
-        harmonics=harmonics,
+        harmonics=harmonics.reshape(steps, 2 * order),
         strength=jnp.concatenate(strength, axis=1),
         drift=sum(drift, jnp.zeros(steps))[:, None] if drift else jnp.zeros((steps, 0)),
     )
