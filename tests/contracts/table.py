@@ -32,7 +32,17 @@ from foveate.model.choices import (
     SoftmaxChoice,
 )
 from foveate.model.durations import KNOWN, Durations, LogNormalDurations
-from foveate.model.factors import Cardinal, Factor, Modulated, SaliencyDrift, Turning, VisitedBefore
+from foveate.model.factors import (
+    Cardinal,
+    CardinalPeaks,
+    Factor,
+    Here,
+    Modulated,
+    SaliencyDrift,
+    Turning,
+    TurningPeak,
+    VisitedBefore,
+)
 from foveate.model.features import FEATURES
 from foveate.model.mechanisms import (
     CentreBias,
@@ -106,12 +116,13 @@ EPSILON, XI = (1.7, 4.1), (31.0, 19.0)
 # Different everywhere, so that an exchange of two shows.
 DIRECTIONS = {"rightward": 0.2, "upward": -0.3, "horizontal": 0.5, "diagonal": 0.15, "cardinal": 0.4}
 TURNS = {"onward": 0.8, "axial": -0.35}
+PEAKS, AHEAD, LOOKED_AT = {"sideways": 0.5, "above": -0.3}, {"ahead": 0.45}, {"phi": -1.3, "psi": 0.8}
 VISITED = {"mu": -1.4, "omega": 7.0, "lambda_": 0.6}
 
 # Of the recommended model; no feature of its choice needs a duration, so that the oracle needs none either.
 WAYFARER = {
-    "epsilon": EPSILON, "alpha": 1.6, "xi": XI, "zeta": (6.0, 2.5), "kappa": 0.6, "eta": (2.0, 3.5),
-    **DIRECTIONS, **TURNS, **VISITED,
+    "epsilon": 1.7, "alpha": 1.6, "xi": 31.0, "zeta": 6.0, "kappa": 0.6, "eta": 2.5,
+    **DIRECTIONS, **TURNS, **PEAKS, **AHEAD, **LOOKED_AT, **VISITED, "delta": -0.3,
     "base": (0.4, -1.1, -0.3), "slopes": ((0.3, -0.2, 0.5), (-0.6, 0.7, 0.2), (0.15, -0.35, 0.45)),
 }  # fmt: skip
 
@@ -132,6 +143,9 @@ TABLE = [
     # factors
     Row(Cardinal, DIRECTIONS, beyond.cardinal),
     Row(Turning, TURNS, beyond.turning),
+    Row(CardinalPeaks, PEAKS, beyond.cardinal_peaks),
+    Row(TurningPeak, AHEAD, beyond.turning_peak),
+    Row(Here, LOOKED_AT, beyond.here),
     Row(VisitedBefore, VISITED, beyond.visited_before),
     Row(SaliencyDrift, {"delta": -0.3}, beyond.saliency_drift),
     # choices

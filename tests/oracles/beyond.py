@@ -5,7 +5,7 @@ Nothing here comes from the package under test. Fixations are (y, x) in degrees,
 
 import numpy as np
 from scipy import stats
-from scipy.special import softmax
+from scipy.special import iv, softmax
 
 from oracles.paper import Scene, log_n, normalised
 
@@ -82,6 +82,36 @@ def turning(scene: Scene, fixations, onward, axial) -> np.ndarray:
     return onward * short * np.cos(turn) + axial * short**2 * np.cos(2 * turn)
 
 
+def _peak(turn, short) -> np.ndarray:
+    """A von Mises density around zero without its mean, one at the top, of eight harmonics, each of which fades."""
+    weights = np.array([iv(m, 12.0) for m in range(1, 9)])
+    return sum(weight * short**m * np.cos(m * turn) for m, weight in enumerate(weights, 1)) / weights.sum()
+
+
+def cardinal_peaks(scene: Scene, fixations, sideways, above) -> np.ndarray:
+    y, x = _centres(scene)
+    up, right = y - fixations[-1][0], x - fixations[-1][1]
+    length = np.hypot(up, right)
+    angle, short = np.arctan2(up, right), length / np.sqrt(length**2 + NEAR_DEG**2)
+    level = _peak(angle, short) + _peak(angle - np.pi, short)
+    return sideways * level + above * _peak(angle - np.pi / 2, short)
+
+
+def turning_peak(scene: Scene, fixations, ahead) -> np.ndarray:
+    y, x = _centres(scene)
+    (y_before, x_before), (y_now, x_now) = fixations[-2:]
+    up, right = y - y_now, x - x_now
+    last_up, last_right = y_now - y_before, x_now - x_before
+    turn = np.arctan2(up, right) - np.arctan2(last_up, last_right)
+    length, last = np.hypot(up, right), np.hypot(last_up, last_right)
+    return ahead * _peak(turn, length / np.sqrt(length**2 + NEAR_DEG**2) * last / np.sqrt(last**2 + NEAR_DEG**2))
+
+
+def here(scene: Scene, fixations, phi, psi) -> np.ndarray:
+    y, x = _centres(scene)
+    return phi * np.exp(-((y - fixations[-1][0]) ** 2 + (x - fixations[-1][1]) ** 2) / (2 * psi))
+
+
 def visited_before(scene: Scene, fixations, mu, omega, lambda_, span=6) -> np.ndarray:
     y, x = _centres(scene)
     total = np.zeros(scene.saliency.shape)
@@ -138,8 +168,9 @@ def mixture(choice: np.ndarray, log_weights: list[np.ndarray], log_factor: np.nd
 
 
 def wayfarer(scene: Scene, fixations, *, durations=False, **values) -> np.ndarray:
-    """The recommended model without durations: four policies, three factors, a choice by three features."""
+    """The recommended model without durations: four policies, seven factors, a choice by three features."""
     assert not durations
+    values |= {name: (values[name], values[name]) for name in ("epsilon", "xi", "zeta", "eta")}
 
     def take(*names):
         return {name: values[name] for name in names}
@@ -153,7 +184,11 @@ def wayfarer(scene: Scene, fixations, *, durations=False, **values) -> np.ndarra
     factors = [
         cardinal(scene, fixations, **take("rightward", "upward", "horizontal", "diagonal", "cardinal")),
         turning(scene, fixations, **take("onward", "axial")),
+        cardinal_peaks(scene, fixations, **take("sideways", "above")),
+        turning_peak(scene, fixations, **take("ahead")),
+        here(scene, fixations, **take("phi", "psi")),
         visited_before(scene, fixations, **take("mu", "omega", "lambda_"), span=6),
+        saliency_drift(scene, fixations, **take("delta")),
     ]
     amplitude, saliency, _, number = _features(scene, fixations)
     odds = np.asarray(values["base"]) + np.asarray(values["slopes"]) @ [amplitude, saliency, number]

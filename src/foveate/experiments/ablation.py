@@ -33,6 +33,7 @@ FULL, BEST = "full", "wayfarer"
 FOLDS: dict[str, tuple[int, ...]] = {"1 to 3": (1, 2, 3), "4 and 5": (4, 5), "all": ()}
 
 WORDS = {
+    "anisotropic": "a variance for each axis",
     "salient_local": "salient local steps",
     "exponent": "exponent on saliency",
     "repulsion": "repulsion",
@@ -43,6 +44,9 @@ WORDS = {
     "floor": "uniform floor",
     "cardinal": "directions",
     "turning": "turns",
+    "cardinal_peaks": "narrow peaks of directions",
+    "turning_peak": "narrow peak straight on",
+    "here": "the place looked at",
     "memory": "memory of six fixations",
     "drift": "drift of saliency",
     "ratio": "choice by the ratio",
@@ -51,10 +55,16 @@ WORDS = {
 
 # Mechanisms that are added to the paper's model, those whose global policy must not be repelled, and those of the
 # recommended one, each in the order of the table.
-ADDED = ("salient_local", "momentum", "return", "cardinal", "turning", "memory", "features", "drift", "centre", "floor")
+ADDED = (
+    "salient_local", "momentum", "return", "here", "cardinal", "cardinal_peaks", "turning", "turning_peak", "memory",
+    "drift", "features", "centre", "floor",
+)  # fmt: skip
 UNREPELLED = ("exponent", "heavy_tail")
-REMOVED = ("salient_local", "exponent", "momentum", "return", "cardinal", "turning", "memory", "features")
-EXTRA = ("ratio", "drift", "heavy_tail", "centre", "floor", "repulsion")  # on top of it, if they are asked for
+REMOVED = (
+    "salient_local", "exponent", "momentum", "return", "here", "cardinal", "cardinal_peaks", "turning", "turning_peak",
+    "memory", "drift", "features",
+)  # fmt: skip
+EXTRA = ("anisotropic", "ratio", "heavy_tail", "centre", "floor")  # on top of it, if they are asked for
 
 
 @dataclass(frozen=True, eq=False)

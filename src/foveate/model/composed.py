@@ -25,7 +25,7 @@ from foveate.model.factors import (
     Modulated,
     SaliencyDrift,
     Turning,
-    TurningPeaks,
+    TurningPeak,
     VisitedBefore,
 )
 from foveate.model.mechanisms import (
@@ -43,6 +43,7 @@ from foveate.model.policies import Global, Local, Policy, RepelledGlobal
 from foveate.model.priors import Prior
 
 MECHANISMS: dict[str, str] = {
+    "anisotropic": "Gaussians have one variance on rows and one on columns, as the paper's; without it one for both",
     "salient_local": "local steps go to what is salient there; without it the local policy does not see the picture",
     "exponent": "policies weigh saliency by a power of it; without it by the map as it is",
     "repulsion": "the global policy is repelled by the gaze (the paper's Eq. 4, as released); it has no exponent then",
@@ -53,8 +54,8 @@ MECHANISMS: dict[str, str] = {
     "floor": "gaze may go anywhere",
     "cardinal": "directions on the picture are preferred, whichever policy decides",
     "turning": "so are turns from the last saccade",
-    "cardinal_peaks": "narrow peaks at the directions along the picture's sides",
-    "turning_peaks": "narrow peaks straight on and straight back",
+    "cardinal_peaks": "narrow peaks leftward, rightward and upward",
+    "turning_peak": "a narrow peak straight on",
     "here": "the place that is being looked at attracts or repels",
     "memory": "so are, or are avoided, the places of the last six fixations",
     "drift": "the map matters more or less as viewing goes on",
@@ -62,10 +63,11 @@ MECHANISMS: dict[str, str] = {
     "features": "the choice depends on the last amplitude, the duration, the saliency and the fixation's number",
 }
 
-PAPER = frozenset({"repulsion", "ratio"})
+PAPER = frozenset({"anisotropic", "repulsion", "ratio"})
 RECOMMENDED = frozenset(
-    {"salient_local", "exponent", "momentum", "return", "cardinal", "turning", "memory", "features"}
-)
+    {"salient_local", "exponent", "momentum", "return", "here", "cardinal", "cardinal_peaks", "turning", "turning_peak",
+     "memory", "drift", "features"}
+)  # fmt: skip
 
 FEATURES_READ = ("amplitude", "duration", "saliency", "number")
 MEMORY_SPAN = 6  # fixations
@@ -74,7 +76,7 @@ FACTORS: dict[str, Callable[[], Factor]] = {
     "cardinal": lambda: _started(Cardinal),
     "turning": lambda: _started(Turning),
     "cardinal_peaks": lambda: _started(CardinalPeaks),
-    "turning_peaks": lambda: _started(TurningPeaks),
+    "turning_peak": lambda: _started(TurningPeak),
     "here": lambda: _started(Here),
     "memory": lambda: _started(VisitedBefore, span=MEMORY_SPAN),
     "drift": lambda: _started(SaliencyDrift),
@@ -106,6 +108,8 @@ def _checked(mechanisms: Iterable[str]) -> frozenset[str]:
         raise InputError(f"no mechanism {unknown[0]!r}; {instead_of(unknown[0], MECHANISMS)}")
     if {"repulsion", "heavy_tail"} <= asked:
         raise InputError(f"mechanisms {some_of(sorted(asked), 20)}: the global policy has a repulsion or a heavy tail.")
+    if "repulsion" in asked and "anisotropic" not in asked:
+        raise InputError(f"mechanisms {some_of(sorted(asked), 20)}: 'repulsion' is there with 'anisotropic' alone.")
     return asked
 
 
@@ -117,19 +121,27 @@ def _started(part: type, **settings: Any) -> Any:
 
 def _policies(asked: frozenset[str]) -> Iterator[tuple[str, Policy]]:
     """The policies by the names that the choice has for them; the local one is first."""
-    yield "local", _started(SalientLocal if "salient_local" in asked else Local)
-    yield "global", _global(asked)
+    yield "local", _policy(SalientLocal if "salient_local" in asked else Local, asked)
+    yield "global", _policy(_global(asked), asked)
     for mechanism, part in (("momentum", Momentum), ("return", Return), ("centre", CentreBias), ("floor", Uniform)):
         if mechanism in asked:
-            yield mechanism, _started(part)
+            yield mechanism, _policy(part, asked)
 
 
-def _global(asked: frozenset[str]) -> Policy:
+def _policy(part: type[Policy], asked: frozenset[str]) -> Policy:
+    """With a variance for each axis, or one for both: the geometric mean of those that policies start from."""
+    spread = {it.name: start_of(it.name) for it in fields(part) if "variances" in it.metadata}
+    if "anisotropic" not in asked:
+        spread = {name: np.exp(np.mean(np.log(value))) for name, value in spread.items()}
+    return part(**{it.name: start_of(it.name) for it in fields(part)} | spread)
+
+
+def _global(asked: frozenset[str]) -> type[Policy]:
     if "repulsion" in asked:
-        return _started(RepelledGlobal)
+        return RepelledGlobal
     if "heavy_tail" in asked:
-        return _started(HeavyTailedGlobal)
-    return _started(SalientGlobal if "exponent" in asked else Global)
+        return HeavyTailedGlobal
+    return SalientGlobal if "exponent" in asked else Global
 
 
 def _choice(among: tuple[str, ...], asked: frozenset[str], durations: bool) -> Choice:

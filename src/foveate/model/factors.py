@@ -183,31 +183,29 @@ PEAK = PEAK / PEAK.sum()
 
 @final
 class CardinalPeaks(Directions):
-    """Narrow peaks at the four directions along the picture's sides: exp of the sum of
-    right p(a), above p(a - 90), left p(a - 180) and below p(a + 90), where p is the `PEAK`."""
+    """Narrow peaks at the directions along the picture's sides, but for downward:
+    exp(sideways (p(a) + p(a - 180)) + above p(a - 90)), where p is the `PEAK`."""
 
     order: ClassVar[int] = PEAK_ORDER
 
-    right: Float[Array, ""] = eqx.field(converter=as_float64)
+    sideways: Float[Array, ""] = eqx.field(converter=as_float64)
     above: Float[Array, ""] = eqx.field(converter=as_float64)
-    left: Float[Array, ""] = eqx.field(converter=as_float64)
-    below: Float[Array, ""] = eqx.field(converter=as_float64)
 
     def harmonics(self, history: History, picture: Picture) -> Float[Array, "16"]:
         """Those of the peak, turned by right angles."""
-        turns = 0.5 * np.pi * np.arange(4) * np.arange(1, self.order + 1)[:, None]
-        shapes = np.concatenate([PEAK[:, None] * np.cos(turns), PEAK[:, None] * np.sin(turns)])
-        return jnp.asarray(shapes) @ jnp.stack([self.right, self.above, self.left, self.below])
+        number = np.arange(1, self.order + 1)
+        level = np.concatenate([PEAK * (1 + (-1.0) ** number), np.zeros(self.order)])
+        up = np.concatenate([PEAK * np.cos(number * np.pi / 2), PEAK * np.sin(number * np.pi / 2)])
+        return self.sideways * level + self.above * up
 
 
 @final
-class TurningPeaks(Directions):
-    """Narrow peaks straight on and straight back: exp(ahead p(turn) + back p(turn - 180)), where p is the `PEAK`."""
+class TurningPeak(Directions):
+    """A narrow peak straight on: exp(ahead p(turn)), where p is the `PEAK`."""
 
     order: ClassVar[int] = PEAK_ORDER
 
     ahead: Float[Array, ""] = eqx.field(converter=as_float64)
-    back: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
     def memory(self) -> int:
@@ -215,10 +213,9 @@ class TurningPeaks(Directions):
         return 2
 
     def harmonics(self, history: History, picture: Picture) -> Float[Array, "16"]:
-        """Those of the peaks, turned by the direction of the last saccade; they fade if that was short."""
+        """Those of the peak, turned by the direction of the last saccade; they fade if that was short."""
         values = jnp.stack(directions(*_direction(picture, *history.last_saccade), self.order))
-        sign = (-1.0) ** np.arange(1, self.order + 1)
-        return values * jnp.tile(PEAK * (self.ahead + self.back * sign), 2)
+        return self.ahead * values * np.tile(PEAK, 2)
 
 
 class Places(Factor):

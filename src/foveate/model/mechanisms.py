@@ -17,14 +17,14 @@ from jaxtyping import Float
 
 from foveate.errors import InputError
 from foveate.model.history import Array, History, Picture
-from foveate.model.policies import VARIANCES, Policy, SalientGaussian, as_float64, log_power
+from foveate.model.policies import ONE_OR_TWO, Policy, SalientGaussian, as_float64, both_axes, log_power
 
 
 @final
 class SalientLocal(SalientGaussian):
     """Gaze stays near, at what is salient there: s(z)^alpha n(z; z_{t-1}, epsilon)."""
 
-    epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    epsilon: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
     alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
@@ -35,7 +35,7 @@ class SalientLocal(SalientGaussian):
     @property
     def variances(self) -> Float[Array, "2"]:
         """Epsilon."""
-        return self.epsilon
+        return both_axes(self.epsilon)
 
     def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
         """The gaze."""
@@ -46,7 +46,7 @@ class SalientLocal(SalientGaussian):
 class SalientGlobal(SalientGaussian):
     """Gaze goes to salient places, near ones preferred: s(z)^alpha n(z; z_{t-1}, xi), without a repulsion."""
 
-    xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    xi: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
     alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
@@ -57,7 +57,7 @@ class SalientGlobal(SalientGaussian):
     @property
     def variances(self) -> Float[Array, "2"]:
         """Xi."""
-        return self.xi
+        return both_axes(self.xi)
 
     def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
         """The gaze."""
@@ -69,7 +69,7 @@ class HeavyTailedGlobal(Policy):
     """As `SalientGlobal`, but far places are less unlikely than under a Gaussian: a Student-t with nu degrees of
     freedom, (1 + d / nu)^(-(nu + 2) / 2) where d is the squared distance in units of xi."""
 
-    xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    xi: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
     nu: Float[Array, ""] = eqx.field(converter=as_float64)
     alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
@@ -80,7 +80,8 @@ class HeavyTailedGlobal(Policy):
 
     def log_weight(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """Log s(z)^alpha - (nu + 2) / 2 log(1 + d / nu)."""
-        away = (picture.y_deg - history.gaze[0]) ** 2 / self.xi[0] + (picture.x_deg - history.gaze[1]) ** 2 / self.xi[1]
+        rows, columns = both_axes(self.xi)
+        away = (picture.y_deg - history.gaze[0]) ** 2 / rows + (picture.x_deg - history.gaze[1]) ** 2 / columns
         return log_power(picture, self.alpha) - (self.nu + 2) / 2 * jnp.log1p(away / self.nu)
 
 
@@ -90,7 +91,7 @@ class Momentum(SalientGaussian):
 
     memory: ClassVar[int] = 2
 
-    zeta: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    zeta: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
     kappa: Float[Array, ""] = eqx.field(converter=as_float64)  # share of the last saccade
     alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
@@ -102,7 +103,7 @@ class Momentum(SalientGaussian):
     @property
     def variances(self) -> Float[Array, "2"]:
         """Zeta."""
-        return self.zeta
+        return both_axes(self.zeta)
 
     def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
         """Ahead of the gaze."""
@@ -115,7 +116,7 @@ class Return(SalientGaussian):
 
     memory: ClassVar[int] = 2
 
-    eta: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    eta: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
     alpha: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
@@ -126,7 +127,7 @@ class Return(SalientGaussian):
     @property
     def variances(self) -> Float[Array, "2"]:
         """Eta."""
-        return self.eta
+        return both_axes(self.eta)
 
     def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
         """The fixation before."""
@@ -137,7 +138,7 @@ class Return(SalientGaussian):
 class CentreBias(SalientGaussian):
     """Gaze goes to the middle of the picture, whatever it shows: n(z; middle, tau)."""
 
-    tau: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    tau: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
 
     @property
     def exponent(self) -> None:
@@ -147,7 +148,7 @@ class CentreBias(SalientGaussian):
     @property
     def variances(self) -> Float[Array, "2"]:
         """Tau."""
-        return self.tau
+        return both_axes(self.tau)
 
     def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
         """The middle of the picture."""

@@ -42,8 +42,15 @@ def as_float64(value: ArrayLike) -> Array:
     return value if isinstance(value, jax.Array) and value.dtype == jnp.float64 else np.asarray(value, np.float64)
 
 
-# Marks a field that holds two variances, (row, column), in deg^2; checked when the policy is made.
-VARIANCES = {"variances": True}
+# Marks a field that holds two variances, (row, column), in deg^2, or one that may hold a single one for both axes;
+# checked when the policy is made.
+VARIANCES: dict[str, tuple[tuple[int, ...], ...]] = {"variances": ((2,),)}
+ONE_OR_TWO: dict[str, tuple[tuple[int, ...], ...]] = {"variances": ((2,), ())}
+
+
+def both_axes(variances: Float[Array, "*axis"]) -> Float[Array, "2"]:
+    """(row, column) variances, of a field that may hold one for both."""
+    return jnp.broadcast_to(variances, (2,))
 
 
 class Policy(eqx.Module):
@@ -68,11 +75,12 @@ class Policy(eqx.Module):
     def __check_init__(self):
         """Refuse variances that are not positive, unless they are being traced."""
         for field in fields(self):
-            name, value = field.name, getattr(self, field.name)
-            if not field.metadata.get("variances") or isinstance(value, Tracer):
+            name, value, shapes = field.name, getattr(self, field.name), field.metadata.get("variances")
+            if not shapes or isinstance(value, Tracer):
                 continue
-            if value.shape != (2,):
-                raise InputError(f"{name} has shape {value.shape}: give two variances, (row, column), in deg^2.")
+            if value.shape not in shapes:
+                single = ", or one for both" if () in shapes else ""
+                raise InputError(f"{name} has shape {value.shape}: give two variances, (row, column){single}, in deg^2.")
             if not (np.isfinite(value) & (np.asarray(value) > 0)).all():
                 raise InputError(f"{name} = {np.asarray(value)}: variances must be positive numbers of deg^2.")
 
@@ -164,7 +172,7 @@ class StaticSaliency(Policy):
 class Local(SalientGaussian):
     """Gaze stays near: n(z; z_{t-1}, epsilon), whatever the picture shows (Eq. 2)."""
 
-    epsilon: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    epsilon: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
 
     @property
     def exponent(self) -> None:
@@ -174,7 +182,7 @@ class Local(SalientGaussian):
     @property
     def variances(self) -> Float[Array, "2"]:
         """Epsilon."""
-        return self.epsilon
+        return both_axes(self.epsilon)
 
     def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
         """The gaze."""
@@ -185,7 +193,7 @@ class Local(SalientGaussian):
 class Global(SalientGaussian):
     """Gaze goes to salient places, near ones preferred: s(z) n(z; z_{t-1}, xi) (Eq. 3; alone, Eq. 10)."""
 
-    xi: Float[Array, "2"] = eqx.field(converter=as_float64, metadata=VARIANCES)
+    xi: Float[Array, "*axis"] = eqx.field(converter=as_float64, metadata=ONE_OR_TWO)
 
     @property
     def exponent(self) -> float:
@@ -195,7 +203,7 @@ class Global(SalientGaussian):
     @property
     def variances(self) -> Float[Array, "2"]:
         """Xi."""
-        return self.xi
+        return both_axes(self.xi)
 
     def centre(self, history: History, picture: Picture) -> Float[Array, "2"]:
         """The gaze."""

@@ -8,6 +8,11 @@ const foveateParts = (() => {
   const REPELLED_WEIGHT = 1e-200; // of a forbidden cell
   const SMALLEST_SALIENCY = 1e-300;
   const NEAR_DEG = 0.25; // within which directions fade
+  // The harmonics of a narrow peak at one direction, as factors.py has them.
+  const PEAK = [
+    0.2566035795352941, 0.2252592286826766, 0.18151716997440195, 0.13450064369547562, 0.09185007417741818,
+    0.05795891521429381, 0.03389115896312437, 0.018419229757315376,
+  ];
   const LEAST_RELATIVE_SALIENCY = 1e-6;
   const SMALL_AMPLITUDE_DEG = 0.3;
   const DURATIONS_S = [0.05, 2]; // outside, a duration counts as the nearer of the two
@@ -57,7 +62,10 @@ const foveateParts = (() => {
   const gaussian = (grid, centre, variances) =>
     axes(grid, (cells, axis, size) => gaussianAxis(cells, centre[axis], variances[axis], size));
 
-  function logGaussian(grid, centre, variances) {
+  const bothAxes = (variances) => (Array.isArray(variances) ? variances : [variances, variances]);
+
+  function logGaussian(grid, centre, given) {
+    const variances = bothAxes(given);
     const near = cellOf(grid, centre);
     return axes(grid, (cells, axis) => logGaussianAxis(cells, cells[near[axis]], centre[axis], variances[axis]));
   }
@@ -107,7 +115,7 @@ const foveateParts = (() => {
       salient(grid, saliency, policy.alpha, history.position[0], policy.xi),
     HeavyTailedGlobal: (policy, history, saliency, grid) => {
       const [y, x] = history.position[0];
-      const [rows, columns] = axes(grid, (cells, axis) => cells.map((at) => (at - [y, x][axis]) ** 2 / policy.xi[axis]));
+      const [rows, columns] = axes(grid, (cells, axis) => cells.map((at) => (at - [y, x][axis]) ** 2 / bothAxes(policy.xi)[axis]));
       return overCells(grid, (row, column, cell) => {
         const tail = (-(policy.nu + 2) / 2) * Math.log1p((rows[row] + columns[column]) / policy.nu);
         return saliency[cell] > 0 ? policy.alpha * Math.log(saliency[cell]) + tail : -Infinity;
@@ -144,6 +152,19 @@ const foveateParts = (() => {
     return overCells(grid, (row, column) => value(...direction(grid, y[row], x[column])));
   }
 
+  // Powers of a cosine and i times a sine, up to the eighth.
+  function harmonics(cosine, sine) {
+    const powers = [[cosine, sine]];
+    while (powers.length < PEAK.length) {
+      const [x, y] = powers[powers.length - 1];
+      powers.push([x * cosine - y * sine, x * sine + y * cosine]);
+    }
+    return powers;
+  }
+
+  // The narrow peak at the direction that is zero for this cosine and sine.
+  const peak = (cosine, sine) => harmonics(cosine, sine).reduce((sum, [x], at) => sum + PEAK[at] * x, 0);
+
   const LOG_FACTORS = {
     Cardinal: (factor, history, saliency, grid) =>
       overDirections(grid, history.position[0], (sine, cosine) => {
@@ -158,6 +179,25 @@ const foveateParts = (() => {
         const [cosine, sine] = [up * lastUp + right * lastRight, up * lastRight - right * lastUp];
         return factor.onward * cosine + factor.axial * (cosine * cosine - sine * sine);
       });
+    },
+    CardinalPeaks: (factor, history, saliency, grid) =>
+      overDirections(grid, history.position[0], (sine, cosine) => {
+        const level = peak(cosine, sine) + peak(-cosine, -sine);
+        return factor.sideways * level + factor.above * peak(sine, -cosine);
+      }),
+    TurningPeak: (factor, history, saliency, grid) => {
+      const [lastUp, lastRight] = direction(grid, ...lastSaccade(history));
+      return overDirections(
+        grid,
+        history.position[0],
+        (up, right) => factor.ahead * peak(up * lastUp + right * lastRight, up * lastRight - right * lastUp),
+      );
+    },
+    Here: (factor, history, saliency, grid) => {
+      const [rows, columns] = axes(grid, (cells, axis) =>
+        cells.map((at) => Math.exp((-0.5 / factor.psi) * (at - history.position[0][axis]) ** 2)),
+      );
+      return overCells(grid, (row, column) => factor.phi * rows[row] * columns[column]);
     },
     VisitedBefore: (factor, history, saliency, grid) => {
       const visited = history.position.slice(0, Math.min(factor.span, history.count));
