@@ -13,7 +13,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
-import foveate.model.modulated_loop  # before the hook: what checks shapes cannot be compiled by Numba
+# Before the hook: what checks shapes cannot be compiled by Numba.
+import foveate.model.modulated_loop  # noqa: F401
 
 jaxtyping.install_import_hook("foveate", "checked_types.check")
 

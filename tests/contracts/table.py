@@ -31,18 +31,9 @@ from foveate.model.choices import (
     SaliencyRatioChoice,
     SoftmaxChoice,
 )
+from foveate.model.directions import Cardinal, CardinalPeaks, Turning, TurningPeak
 from foveate.model.durations import KNOWN, Durations, LogNormalDurations
-from foveate.model.factors import (
-    Cardinal,
-    CardinalPeaks,
-    Factor,
-    Here,
-    Modulated,
-    SaliencyDrift,
-    Turning,
-    TurningPeak,
-    VisitedBefore,
-)
+from foveate.model.factors import Factor, Modulated, SaliencyDrift
 from foveate.model.features import FEATURES
 from foveate.model.mechanisms import (
     CentreBias,
@@ -54,6 +45,7 @@ from foveate.model.mechanisms import (
     Uniform,
 )
 from foveate.model.model import Model
+from foveate.model.places import Here, VisitedBefore
 from foveate.model.policies import Global, Local, Policy, PrintedRepelledGlobal, RepelledGlobal, StaticSaliency
 from foveate.model.priors import Beta, InverseGamma, LogNormal, Normal, Prior
 from oracles import beyond, paper

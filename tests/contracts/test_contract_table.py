@@ -1,7 +1,7 @@
 """The contract table has a row for everything there is."""
 
 from contracts.table import KINDS, TABLE
-from foveate.model import catalogue, choices, durations, factors, mechanisms, policies, priors
+from foveate.model import catalogue, choices, directions, durations, factors, mechanisms, places, policies, priors
 from foveate.model.factors import Modulated
 
 
@@ -9,7 +9,7 @@ def concrete(kind: type) -> set[type]:
     """All classes of the package that are of this kind and can be made."""
     return {
         part
-        for module in (policies, mechanisms, factors, choices, durations, priors)
+        for module in (policies, mechanisms, factors, directions, places, choices, durations, priors)
         for part in vars(module).values()
         if isinstance(part, type) and issubclass(part, kind) and not part.__abstractmethods__
     }

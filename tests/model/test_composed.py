@@ -16,8 +16,9 @@ from foveate.model.steps import Steps
 EVERY = {
     **{f"paper + {it}": (PAPER | {it}) - ({"repulsion"} if it == "heavy_tail" else set()) for it in MECHANISMS},
     **{f"recommended - {it}": RECOMMENDED - {it} for it in sorted(RECOMMENDED)},
-    **{f"recommended + {it}": RECOMMENDED | {it} for it in sorted(set(MECHANISMS) - RECOMMENDED)},
-}
+    **{f"recommended + {it}": RECOMMENDED | {it} | ({"anisotropic"} if it == "repulsion" else set())
+       for it in sorted(set(MECHANISMS) - RECOMMENDED)},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_the_paper_s_mechanisms_make_its_full_model(steps):
 
 
 def test_without_repulsion_and_ratio_it_is_fixed_choice_without_repulsion(steps):
-    ours, known = composed((), name="bare"), catalogue.fixed_choice(repulsion="none")
+    ours, known = composed({"anisotropic"}, name="bare"), catalogue.fixed_choice(repulsion="none")
     assert isinstance(ours.choice, FixedChoice)
     same = ours.with_parameters(known.parameters)
     np.testing.assert_array_equal(step_log_likelihoods(same, steps), step_log_likelihoods(known, steps))
@@ -44,12 +45,29 @@ def test_without_repulsion_and_ratio_it_is_fixed_choice_without_repulsion(steps)
 def test_the_recommended_model_is_in_the_catalogue():
     model = catalogue.named_model("wayfarer")
     assert model.policy_names == ["SalientLocal", "SalientGlobal", "Momentum", "Return"]
-    assert len(model.labels) == 35
+    assert len(model.labels) == 37
     factors = [policy.factors for policy in model.policies if isinstance(policy, Modulated)]
-    assert [[type(it).__name__ for it in each] for each in factors] == [["Cardinal", "Turning", "VisitedBefore"]] * 4
+    held = ["Cardinal", "Turning", "SaliencyDrift", "CardinalPeaks", "TurningPeak", "Here", "VisitedBefore"]
+    assert [sorted(type(it).__name__ for it in each) for each in factors] == [sorted(held)] * 4
     assert isinstance(model.choice, SoftmaxChoice)
     assert model.choice.features == FEATURES_READ
     assert model.memory == 6
+
+
+def test_one_variance_serves_both_axes(steps):
+    """Every policy with a Gaussian says the same with one variance as with two equal ones."""
+    one = composed(RECOMMENDED | {"centre"}, name="one", durations=False)
+    two = composed(RECOMMENDED | {"centre", "anisotropic"}, name="two", durations=False)
+    spreads = ("epsilon", "xi", "zeta", "eta", "tau")
+    assert all(np.shape(one.parameters[it]) == () and np.shape(two.parameters[it]) == (2,) for it in spreads)
+    assert [it for it in one.labels if it in spreads] == ["epsilon", "xi", "zeta", "eta", "tau"]
+    same = two.with_parameters({it: np.full(2, one.parameters[it]) for it in spreads})
+    np.testing.assert_allclose(step_log_likelihoods(one, steps), step_log_likelihoods(same, steps), rtol=1e-12)
+
+
+def test_a_repulsion_without_a_variance_for_each_axis_is_refused():
+    with pytest.raises(InputError, match="'repulsion' is there with 'anisotropic' alone"):
+        composed({"repulsion"}, name="round")
 
 
 def test_durations_can_be_left_out():
@@ -71,10 +89,11 @@ def test_each_mechanism_changes_what_a_model_says(steps):
     said = {name: float(log_likelihood(composed(it, name=name, durations=False), steps)) for name, it in EVERY.items()}
     said |= {"paper": said["paper + ratio"], "recommended": float(log_likelihood(
         composed(RECOMMENDED, name="recommended", durations=False), steps))}  # fmt: skip
-    changed = {name: value for name, value in said.items() if name not in ("paper + ratio", "paper + repulsion")}
+    of_the_paper = {f"paper + {it}" for it in PAPER}
+    changed = {name: value for name, value in said.items() if name not in of_the_paper}
     # Choices by features and a drift start from no effect: the parameters differ, not yet the map.
     for base, same in (("recommended", "recommended - features"), ("recommended", "recommended + ratio"),
-                       ("paper", "paper + drift"), ("recommended", "recommended + drift")):  # fmt: skip
+                       ("paper", "paper + drift"), ("recommended", "recommended - drift")):  # fmt: skip
         assert changed.pop(same) == pytest.approx(said[base], rel=1e-12)
     assert len({round(value, 6) for value in changed.values()}) >= len(changed) - 1  # an exponent needs no repulsion
 

@@ -18,11 +18,13 @@ from foveate.inference.fit import fit
 from foveate.inference.marginals import prior_of
 from foveate.model.choices import Choice, OnlyPolicy, SoftmaxChoice
 from foveate.model.description import describe, restore, same_structure
-from foveate.model.factors import Cardinal, Modulated, SaliencyDrift, Turning, VisitedBefore, log_weights
+from foveate.model.directions import Cardinal, Turning
+from foveate.model.factors import Modulated, SaliencyDrift, log_weights
 from foveate.model.history import History, Picture
 from foveate.model.likelihood import step_log_likelihoods
 from foveate.model.mechanisms import Momentum, Return, SalientGlobal, SalientLocal
 from foveate.model.model import Model
+from foveate.model.places import VisitedBefore
 from foveate.model.policies import VARIANCES, Policy, StaticSaliency, as_float64
 from foveate.model.priors import Beta, LogNormal, Normal, Prior
 from foveate.model.steps import Steps

@@ -10,21 +10,31 @@ import pytest
 from jax.scipy.special import logsumexp
 
 from contracts.situations import GRID, MEMORY, dataset_on
-from contracts.table import DIRECTIONS, TURNS, VISITED
+from contracts.table import AHEAD, DIRECTIONS, LOOKED_AT, PEAKS, TURNS, VISITED
 from foveate.data.dataset import Dataset
 from foveate.data.grid import Extent, Grid
 from foveate.data.saliency import SaliencyMaps
-from foveate.model import modulated_sums
-from foveate.model.factors import Cardinal, Modulated, SaliencyDrift, Turning, VisitedBefore
+from foveate.model import axis_loops, directions, modulated_kernel, modulated_loop, modulated_sums
+from foveate.model.directions import Cardinal, CardinalPeaks, Turning, TurningPeak
+from foveate.model.factors import Modulated, SaliencyDrift
 from foveate.model.history import Picture
 from foveate.model.likelihood import log_normalisers, plain_log_normalisers
 from foveate.model.mechanisms import CentreBias, HeavyTailedGlobal, Momentum, Return, SalientGlobal, SalientLocal
 from foveate.model.packing import packed
 from foveate.model.parts import with_values
-from foveate.model.policies import Global, Local, Policy, nearest_centre
+from foveate.model.places import Here, VisitedBefore
+from foveate.model.policies import TIE, Global, Local, Policy, nearest_centre
 from foveate.model.steps import Steps
 
-FACTORS = (Cardinal(**DIRECTIONS), Turning(**TURNS), VisitedBefore(**VISITED), SaliencyDrift(-0.2))
+FACTORS = (
+    Cardinal(**DIRECTIONS),
+    Turning(**TURNS),
+    VisitedBefore(**VISITED),
+    SaliencyDrift(-0.2),
+    CardinalPeaks(**PEAKS),
+    TurningPeak(**AHEAD),
+    Here(**LOOKED_AT),
+)
 
 
 def several() -> list[Policy]:
@@ -83,6 +93,18 @@ def test_single_precision_is_good_to_a_few_millionths_of_a_step():
     assert 0 < np.abs(rough - plain).max() < 5e-6
     for found, expected in zip(rough_slopes, plain_slopes, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_cells_that_a_map_leaves_empty_weigh_nothing_whatever_the_exponent(single):
+    """Nor do they matter to any slope, though their logarithm is a huge number."""
+    steps = Steps.of(dataset_on(GRID).select(pictures=["half"]), memory=MEMORY)
+    bases = SalientLocal((0.6, 2.0), 1.4), SalientGlobal(9.0, 1.4), SalientGlobal(30.0, -0.5), Local((3.0, 7.0))
+    given = steps.in_single_precision() if single else steps
+    (fast, fast_slopes), (plain, plain_slopes) = both([Modulated(it, FACTORS[:4]) for it in bases], given)
+    np.testing.assert_allclose(fast, plain, rtol=1e-10, atol=1e-5 if single else 1e-10)
+    for found, expected in zip(fast_slopes, plain_slopes, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4 if single else 1e-9, atol=1e-3 if single else 1e-9)
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -165,7 +187,7 @@ def test_the_mixture_beside_the_fallback_has_the_slopes_of_the_definition():
 
 
 def test_padding_changes_neither_sums_nor_slopes():
-    """To the last bit: steps in rows of another number, with more of them empty."""
+    """But for the last bits, which depend on how many numbers XLA takes at a time."""
     steps = Steps.of(dataset_on(GRID).select(pictures=["lumpy", "flat"]), memory=MEMORY)
 
     def of(rows: int):
@@ -183,9 +205,9 @@ def test_padding_changes_neither_sums_nor_slopes():
         return np.asarray(sums)[:, np.asarray(some.real)], [np.asarray(it) for it in jax.tree.leaves(slopes)]
 
     (few, few_slopes), (many, many_slopes) = of(8), of(24)
-    np.testing.assert_array_equal(few, many)
+    np.testing.assert_allclose(few, many, rtol=1e-13)
     for one, other in zip(few_slopes, many_slopes, strict=True):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_larger_cells_are_those_of_a_coarser_map():
@@ -217,6 +239,27 @@ def test_larger_cells_are_those_of_a_coarser_map():
         each = [jax.tree.map(lambda leaf, at=at: leaf[at], history) for at in range(steps.count)]
     expected = [[by_hand(policy, history) for history in each] for policy in policies]
     np.testing.assert_allclose(found[:, 0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (9, 12), (3, 33)])
+@pytest.mark.parametrize("which", [(), (0,), (4,), (6,), (2, 6), (1, 3)])
+def test_any_grid_and_any_factors_have_the_sums_and_slopes_of_the_definition(shape, which):
+    """The loop takes cells, places and harmonics several at a time: there may be some left over, or none at all."""
+    grid = Grid(*shape, Extent(18.0, 31.0))
+    steps = Steps.of(dataset_on(grid).select(pictures=["lumpy"]), memory=MEMORY)
+    some = tuple(FACTORS[it] for it in which)
+    bases = (SalientLocal((3.0, 4.0), 1.4), SalientGlobal(30.0, 1.4), Momentum((8.0, 10.0), 0.6, 1.4),
+             Return(2.0, 1.4), Local((2.0, 5.0)), SalientGlobal((11.0, 9.0), 1.4))  # fmt: skip
+    (fast, fast_slopes), (plain, plain_slopes) = both([Modulated(it, some) for it in bases], steps)
+    np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
+    for found, expected in zip(fast_slopes, plain_slopes, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+def test_the_loop_has_the_constants_of_the_definition():
+    assert modulated_loop.NEAR_DEG == directions.NEAR_DEG
+    assert modulated_loop.EMPTY == modulated_kernel.EMPTY
+    assert axis_loops.TIE == TIE
 
 
 def test_strong_factors_do_not_overflow():

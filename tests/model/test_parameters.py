@@ -111,10 +111,19 @@ def test_variances_that_are_not_positive_are_refused(value):
         catalogue.named_model("full").with_parameters({"xi": value})
 
 
-@pytest.mark.parametrize("value", [3.0, (1.0,), (1.0, 2.0, 3.0), ((1.0, 2.0), (1.0, 2.0))])
+@pytest.mark.parametrize("value", [(1.0,), (1.0, 2.0, 3.0), ((1.0, 2.0), (1.0, 2.0))])
 def test_variances_that_are_no_pair_are_refused(value):
-    with pytest.raises(InputError, match=r"xi has shape .*: give two variances, \(row, column\), in deg\^2"):
+    with pytest.raises(
+        InputError, match=r"xi has shape .*: give two variances, \(row, column\), or one for both, in deg"
+    ):
         Global(value)
+    with pytest.raises(InputError, match=r"xi has shape .*: give two variances, \(row, column\), in deg\^2"):
+        RepelledGlobal(value, (1.0, 2.0))
+
+
+def test_a_repulsion_needs_a_variance_for_each_axis():
+    with pytest.raises(InputError, match=r"xi has shape \(\): give two variances, \(row, column\), in deg\^2"):
+        RepelledGlobal(3.0, (1.0, 2.0))
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, -0.1, 1.1, np.nan])

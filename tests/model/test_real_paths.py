@@ -66,7 +66,8 @@ def oracle_steps(row: Row, data: Dataset, parameters: dict) -> np.ndarray:
 @pytest.mark.parametrize("variances", [ORDINARY, CROSSED], ids=["ordinary", "crossed"])
 @every_model
 def test_every_step_has_the_probability_of_the_oracle(row: Row, variances, data, steps):
-    parameters = {name: variances.get(name, value) for name, value in row.parameters.items()}
+    parameters = {name: np.resize(variances[name], np.shape(value)) if name in variances else value
+                  for name, value in row.parameters.items()}  # fmt: skip
     expected = oracle_steps(row, data, parameters)
     found = np.asarray(step_log_likelihoods(row.make().with_parameters(parameters), steps))
     assert len(expected) == steps.count > 400

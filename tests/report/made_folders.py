@@ -14,10 +14,12 @@ from foveate.inference.fit import observer_key
 from foveate.inference.posterior import Posterior
 from foveate.inference.samples import Samples
 from foveate.model.choices import SoftmaxChoice
+from foveate.model.directions import Cardinal, Turning
 from foveate.model.durations import LogNormalDurations
-from foveate.model.factors import Cardinal, Modulated, SaliencyDrift, Turning, VisitedBefore
+from foveate.model.factors import Modulated, SaliencyDrift
 from foveate.model.features import FEATURES
 from foveate.model.mechanisms import HeavyTailedGlobal, Momentum, Return, SalientLocal
+from foveate.model.places import VisitedBefore
 from foveate.model.priors import Beta, LogNormal, Normal
 
 DRAWS = 250  # of four chains: 1000 in all

@@ -14,8 +14,9 @@ import numpy as np
 from foveate.errors import InputError, instead_of
 from foveate.model.choices import Choice, FixedChoice, OnlyPolicy, SoftmaxChoice
 from foveate.model.defaults import BASE_STARTS, COEFFICIENT, start_of, weak_prior
+from foveate.model.directions import Cardinal, Turning
 from foveate.model.durations import Durations, LogNormalDurations
-from foveate.model.factors import Cardinal, Modulated, SaliencyDrift, Turning, VisitedBefore
+from foveate.model.factors import Modulated, SaliencyDrift
 from foveate.model.mechanisms import (
     CentreBias,
     HeavyTailedGlobal,
@@ -27,6 +28,7 @@ from foveate.model.mechanisms import (
 )
 from foveate.model.model import Model
 from foveate.model.parts import parameters_of
+from foveate.model.places import VisitedBefore
 from foveate.model.policies import Global, Local, Policy
 from foveate.model.priors import LogNormal, Normal, Prior
 

@@ -1,4 +1,7 @@
-"""The shape of a posterior around a top: its Hessian by differences of the gradient, as a covariance."""
+"""Tops of a posterior, and its shape around them: climbs, and Hessians by differences of the gradient.
+
+These are plans (`plans.py`): they ask for densities, and whoever carries them out answers for one target or for many.
+"""
 
 from dataclasses import dataclass
 
@@ -6,9 +9,10 @@ import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from foveate.inference.climb import climbs, values_and_gradients
+from foveate.inference.ascent import ascend
 from foveate.inference.draws import prior_draws
-from foveate.inference.target import Target, log_densities
+from foveate.inference.plans import Ask, Plan, side_by_side
+from foveate.inference.target import Target
 from foveate.precision import double_precision
 
 PRIOR_DRAWS = 512  # that tell how wide the prior is
@@ -60,10 +64,9 @@ def prior_spread(target: Target, key: PRNGKeyArray) -> Float[np.ndarray, " numbe
     return np.minimum((high - low) / QUARTILES_APART, WIDEST_UNIT)
 
 
-@double_precision
 def hessian(
-    target: Target, top: Float[np.ndarray, " number"], spread: Float[np.ndarray, " number"]
-) -> tuple[Float[np.ndarray, "number number"], int]:
+    top: Float[np.ndarray, " number"], spread: Float[np.ndarray, " number"], rough: bool = False
+) -> Plan[tuple[Float[np.ndarray, "number number"], int]]:
     """Minus the second derivatives of the log posterior density at a vector, and the gradients that it took.
 
     Central differences; `spread` sets the first steps. A column whose step was too long for what it found is worked
@@ -75,7 +78,7 @@ def hessian(
     for _ in range(TRIALS):
         moved = np.zeros((2, len(columns), size))
         moved[:, np.arange(len(columns)), columns] = np.stack([step[columns], -step[columns]])
-        slopes = values_and_gradients(target, (top + moved).reshape(-1, size))[1].reshape(2, -1, size)
+        slopes = (yield Ask((top + moved).reshape(-1, size), slopes=True, rough=rough)).slopes.reshape(2, -1, size)
         found[columns] = (slopes[1] - slopes[0]) / (2 * step[columns, None])
         spent += 2 * len(columns)
         deviation = 1 / np.sqrt(np.maximum(np.diag(found), np.square(1 / (WIDEST * spread))))
@@ -97,45 +100,47 @@ def as_covariance(
 
 
 def find_tops(
-    target: Target, starts: Float[np.ndarray, "start number"], spread: Float[np.ndarray, " number"], most: int
-) -> tuple[list[Top], list[float], int]:
+    starts: Float[np.ndarray, "start number"], spread: Float[np.ndarray, " number"], most: int
+) -> Plan[tuple[list[Top], list[float], int]]:
     """Distinct tops that climbs from `starts` end at, the highest first; where each climb ended; evaluations spent.
 
     Most of the way, and the curvature, are on a cheaper density much like the target (`Target.coarsened`); a few steps
     by that curvature then lead to the target's own top.
     """
-    rough = target.coarsened()
-    climbed = sorted(climbs(rough, starts, most, spread), key=lambda it: -it[1])
-    heights = [value for _, value, _ in climbed]
-    spent, below, lifted = sum(evaluations for *_, evaluations in climbed), [], []
-    for vector, value, _ in climbed:
-        known = any(top.nats_below(vector) < SAME_NATS for top in below)
-        if known or not np.isfinite(value) or value < heights[0] - ROUGHLY_KEPT_NATS or len(below) == MOST_TOPS:
+    ascents = yield from side_by_side([ascend(start, spread, most, rough=True) for start in starts])
+    climbed = sorted(ascents, key=lambda it: -it.value)
+    spent = sum(it.evaluations for it in climbed)
+    below: list[Top] = []
+    lifted: list[Top] = []
+    for end in climbed:
+        known = any(top.nats_below(end.vector) < SAME_NATS for top in below)
+        low = not np.isfinite(end.value) or end.value < climbed[0].value - ROUGHLY_KEPT_NATS
+        if known or low or len(below) == MOST_TOPS:
             continue
-        second, gradients = hessian(rough, vector, spread)
-        below.append(Top(vector, value, *as_covariance(second, spread)))
-        found, gradients_there = _lifted(target, below[-1])
+        second, gradients = yield from hessian(end.vector, spread, rough=True)
+        below.append(Top(end.vector, end.value, *as_covariance(second, spread)))
+        found, gradients_there = yield from _lifted(below[-1])
         spent += gradients + gradients_there
         lifted.append(found)
-    ends = [float(value) for value in log_densities(target, np.stack([vector for vector, *_ in climbed]))]
+    ends = (yield Ask(np.stack([it.vector for it in climbed]))).values
     tops: list[Top] = []
     for top in sorted((it for it in lifted if np.isfinite(it.log_density)), key=lambda it: -it.log_density):
         known = any(other.nats_below(top.vector) < SAME_NATS for other in tops)
         if not known and top.log_density >= (tops or [top])[0].log_density - KEPT_NATS:
             tops.append(top)
-    return tops, sorted(ends, reverse=True), spent + len(ends)
+    return tops, sorted(map(float, ends), reverse=True), spent + len(ends)
 
 
-def _lifted(target: Target, top: Top) -> tuple[Top, int]:
+def _lifted(top: Top) -> Plan[tuple[Top, int]]:
     """The top of the target near that of a density much like it, by Newton's steps with the curvature of the latter;
     and the gradients that it took."""
-    (value,), (slope,) = values_and_gradients(target, top.vector[None])
+    (value,), (slope,) = yield Ask(top.vector[None], slopes=True)
     best, step, spent = (top.vector, value, slope), 1.0, 1
     while spent < MOST_LIFTS and np.isfinite(best[1]):
         ahead = step * (top.covariance @ best[2])
         if 0.5 * step * float(best[2] @ top.covariance @ best[2]) < LEVEL_NATS:
             break
-        (value,), (slope,) = values_and_gradients(target, (best[0] + ahead)[None])
+        (value,), (slope,) = yield Ask((best[0] + ahead)[None], slopes=True)
         spent += 1
         if value > best[1]:
             best, step = (best[0] + ahead, value, slope), min(1.0, 2 * step)

@@ -4,7 +4,7 @@ import platform
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from importlib.metadata import version
 from typing import Any, Literal, cast
@@ -19,13 +19,14 @@ from foveate.errors import InputError, some_of
 from foveate.inference.diagnosis import diagnose
 from foveate.inference.gibbs import check_composition, gibbs
 from foveate.inference.importance import importance
-from foveate.inference.laplace import laplace
+from foveate.inference.laplace import laplace, laplace_plan
 from foveate.inference.modes import error_of_chains, find_modes
 from foveate.inference.nuts import nuts
 from foveate.inference.posterior import Posterior
 from foveate.inference.proposal import learn_proposal
 from foveate.inference.samples import Progress, Report, Samples, silent
 from foveate.inference.smc import tempered
+from foveate.inference.stack import Stack, targets_of_one_size, together
 from foveate.inference.target import Target
 from foveate.model.model import DRAWN_FROM_MAP, Model
 from foveate.precision import check_key, double_precision
@@ -70,16 +71,21 @@ def fit(
     report(Progress("preparing", 0, 1))
     target = Target.of(model, data)
     samples = draw(target, key, sampler, threads or cores(), report, settings)
+    return _posterior(target, data, key, samples, time.perf_counter() - started)
+
+
+def _posterior(target: Target, data: Dataset, key: PRNGKeyArray, samples: Samples, seconds: float) -> Posterior:
+    """Draws with their diagnosis and what they were made of."""
     provenance = {
         "key": np.asarray(jax.random.key_data(key)).ravel().tolist(),
         "data": data.fingerprint(),
         "steps": target.steps.count,
         "pictures": len(data.paths.pictures),
         "grid": list(data.maps.grid.shape),
-        "seconds": round(time.perf_counter() - started, 3),
+        "seconds": round(seconds, 3),
         **made_with(),
     }
-    observer = data.paths.observers[0]
+    model, observer = target.model, data.paths.observers[0]
     return Posterior(model, observer, samples, diagnose(model.labels, samples), provenance)
 
 
@@ -157,6 +163,32 @@ def _check_steps(model: Model, data: Dataset) -> None:
             f"{len(model.labels)} numbers of model {model.name!r}; there must be at least as many: leave the observer "
             "out, or give longer or more scan paths."
         )
+
+
+# --- side by side ---------------------------------------------------------------------------------------------------
+
+
+def fits_together(model: Model, sampler: str) -> bool:
+    """Whether many fits of the model are best carried out side by side: on a GPU, by a sampler that is a plan."""
+    return jax.default_backend() != "cpu" and chosen_sampler(model, sampler) == "laplace"
+
+
+def fit_together(
+    model: Model, each: Sequence[Dataset], keys: Sequence[PRNGKeyArray], **settings: Any
+) -> Iterator[tuple[int, Posterior]]:
+    """The posteriors of many observers, or of one without several folds, in batches; each with its place, as soon as it
+    is there. The same posteriors as those of `fit` with the sampler "laplace", within Monte Carlo error."""
+    for data in each:
+        _check_steps(model, data)
+    started = time.perf_counter()
+    make_room()
+    targets = targets_of_one_size(model, each)
+    with jax.enable_x64(True):
+        plans = [laplace_plan(target, key, **settings) for target, key in zip(targets, keys, strict=True)]
+    for index, samples in together(plans, Stack.of(targets)):
+        # They are worked on together: each has its share of the time.
+        seconds = (time.perf_counter() - started) / len(each)
+        yield index, _posterior(targets[index], each[index], keys[index], samples, seconds)
 
 
 # --- many observers ------------------------------------------------------------------------------------------------

@@ -17,10 +17,11 @@ from foveate.inference.diagnosis import LARGEST_PARETO_K, weighted_diagnostics
 from foveate.inference.draws import generator
 from foveate.inference.mixture import Mixture
 from foveate.inference.modes import error_of_independent, error_of_replicates, find_modes
+from foveate.inference.plans import Ask, Plan, alone
 from foveate.inference.proposal import LEAST_EFFECTIVE, Proposal, effective, learn_more, learn_proposal
 from foveate.inference.samples import Progress, Report, Samples, Weighted, silent
 from foveate.inference.smc import tempered
-from foveate.inference.target import GROUP, Target, log_densities
+from foveate.inference.target import GROUP, Target
 from foveate.precision import check_key, double_precision
 
 ATTEMPTS = 4  # to learn a proposal; the last one is drawn from for as long as it takes
@@ -175,18 +176,15 @@ def _more_draws(
     else:
         wanted = weighted.log_weight.shape[1] / 2
     count = int(np.clip(wanted, FEWEST_DRAWS, MOST_DRAWS // 4)) // GROUP * GROUP
-    found = weighted_draws(target, mixture, replicates, count, rng, threads)
+    found = alone(weighted_draws(mixture, replicates, count, rng), target, threads=threads)
     return found if weighted is None else weighted.and_more(found)
 
 
-def weighted_draws(
-    target: Target, mixture: Mixture, replicates: int, count: int, rng: np.random.Generator, threads: int
-) -> Weighted:
+def weighted_draws(mixture: Mixture, replicates: int, count: int, rng: np.random.Generator) -> Plan[Weighted]:
     """`count` draws of a mixture for every replicate, with their importance weights."""
-    vectors = np.stack([mixture.sample(count, rng) for _ in range(replicates)])
-    flat = vectors.reshape(-1, vectors.shape[-1])
-    log_weight = log_densities(target, flat, threads=threads) - mixture.log_density(flat)
-    return Weighted(vectors, log_weight.reshape(replicates, count))
+    vectors = np.concatenate([mixture.sample(count, rng) for _ in range(replicates)])
+    log_weight = (yield Ask(vectors)).values - mixture.log_density(vectors)
+    return Weighted(vectors.reshape(replicates, count, -1), log_weight.reshape(replicates, count))
 
 
 def resample(log_weight: Float[np.ndarray, " draw"], count: int, rng: np.random.Generator) -> np.ndarray:

@@ -26,9 +26,10 @@ from foveate.inference.draws import check_count, generator
 from foveate.inference.importance import log_evidence, pareto_k, resample, weighted_draws
 from foveate.inference.mixture import Mixture
 from foveate.inference.moves import Moved, move
+from foveate.inference.plans import Ask, Plan, alone
 from foveate.inference.proposal import Record, effective
 from foveate.inference.samples import Progress, Report, Samples, Weighted, silent
-from foveate.inference.target import Target, log_densities
+from foveate.inference.target import Target
 from foveate.precision import check_key, double_precision
 
 AWAY = 0.5  # of the prior's spread: how far from the present values the other climbs start
@@ -71,18 +72,49 @@ def laplace(
     `starts` (on the real line) are climbed from instead of the model's present values and places nearby. With
     `moves=0` weighted draws are the result, whatever their diagnosis.
     """
+    plan = laplace_plan(
+        target, key, climbs=climbs, starts=starts, replicates=replicates, draws=draws, moves=moves, report=report
+    )
+    return alone(plan, target, threads=threads)
+
+
+def laplace_plan(
+    target: Target,
+    key: PRNGKeyArray,
+    *,
+    climbs: int = 2,
+    starts: Float[np.ndarray, "start number"] | None = None,
+    replicates: int = 4,
+    draws: int = 1000,
+    moves: int | None = None,
+    report: Report = silent,
+) -> Plan[Samples]:
+    """`laplace` as a plan: arguments are checked here and now."""
     check_key(key)
     _check(target, climbs, starts, replicates, draws, moves)
+    return _laplace(target, key, climbs, starts, replicates, draws, moves, report)
+
+
+def _laplace(
+    target: Target,
+    key: PRNGKeyArray,
+    climbs: int,
+    starts: Float[np.ndarray, "start number"] | None,
+    replicates: int,
+    draws: int,
+    moves: int | None,
+    report: Report,
+) -> Plan[Samples]:
     for_spread, for_starts, for_draws = jax.random.split(key, 3)
     rng, spread = generator(for_draws), prior_spread(target, for_spread)
     report(Progress("climbing", 0, 1))
     begun = near_starts(target, for_starts, climbs, spread, AWAY) if starts is None else np.asarray(starts, np.float64)
-    tops, ends, evaluations = find_tops(target, begun, spread, MOST_ITERATIONS)
+    tops, ends, evaluations = yield from find_tops(begun, spread, MOST_ITERATIONS)
     if not tops:
         raise InputError(f"model {target.model.name!r}: no climb met a finite posterior density; give other starts.")
     report(Progress("climbing", 1, 1))
-    mixture = _learnt(target, _approximation(tops), rng, threads)
-    weighted = _drawn(target, mixture, replicates, rng, threads, report)
+    mixture = yield from _learnt(_approximation(tops), rng)
+    weighted = yield from _drawn(mixture, replicates, rng, report)
     evaluations += LEARNING_ROUND + weighted.log_weight.size
     flat, count = weighted.log_weight.ravel(), weighted.log_weight.size
     facts = {
@@ -97,9 +129,10 @@ def laplace(
     if moves != 0 and not _trusted(weighted):
         places = _picked(weighted, rng)
         if moves is None:
-            tops, places, spent = _explored(target, tops, mixture, places, spread, rng, report)
-            mixture, evaluations = _learnt(target, _approximation(tops), rng, threads), evaluations + spent
-        found = _moved(target, mixture, places, moves, rng, report)
+            tops, places, spent = yield from _explored(tops, mixture, places, spread, rng, report)
+            mixture = yield from _learnt(_approximation(tops), rng)
+            evaluations += spent
+        found = yield from _moved(mixture, places, moves, rng, report)
         return Samples(
             real=found.real,
             sampler="laplace",
@@ -142,29 +175,27 @@ def _approximation(tops: list[Top]) -> Mixture:
     return Mixture.of(share, np.stack([top.vector for top in tops]), scales, FREEDOM).flattened(FLATTENING)
 
 
-def _learnt(target: Target, mixture: Mixture, rng: np.random.Generator, threads: int) -> Mixture:
+def _learnt(mixture: Mixture, rng: np.random.Generator) -> Plan[Mixture]:
     """The mixture with centres and scales from weighted draws, as far as those can tell more than the curvature."""
-    size = target.size
+    size = mixture.centre.shape[1]
     record, vectors = Record.empty(size), mixture.sample(LEARNING_ROUND, rng)
-    record.add(mixture, vectors, log_densities(target.coarsened(), vectors, threads=threads))
+    record.add(mixture, vectors, (yield Ask(vectors, rough=True)).values)
     if not np.isfinite(record.log_density).any():
         return mixture
     weight, _ = record.tempered(min(EFFECTIVE_PER_NUMBER * size, LEARNING_ROUND / 2))
     return mixture.leaning_to(vectors, weight)
 
 
-def _drawn(
-    target: Target, mixture: Mixture, replicates: int, rng: np.random.Generator, threads: int, report: Report
-) -> Weighted:
+def _drawn(mixture: Mixture, replicates: int, rng: np.random.Generator, report: Report) -> Plan[Weighted]:
     """Weighted draws: until there are enough, or until it is plain that weights will not do."""
-    weighted = weighted_draws(target, mixture, replicates, ROUND, rng, threads)
+    weighted = yield from weighted_draws(mixture, replicates, ROUND, rng)
     while True:
         worst = float(np.min(weighted_diagnostics(weighted)[1:]))
         report(Progress("drawing", min(int(worst), EFFECTIVE_DRAWS), EFFECTIVE_DRAWS))
         count = weighted.log_weight.shape[1]
         if worst >= EFFECTIVE_DRAWS or count >= MOST_DRAWS or not _trusted(weighted):
             return weighted
-        weighted = weighted.and_more(weighted_draws(target, mixture, replicates, count // 2, rng, threads))
+        weighted = weighted.and_more((yield from weighted_draws(mixture, replicates, count // 2, rng)))
 
 
 def _trusted(weighted: Weighted) -> bool:
@@ -192,40 +223,38 @@ def _picked(weighted: Weighted, rng: np.random.Generator) -> Float[np.ndarray, "
 
 
 def _explored(
-    target: Target,
     tops: list[Top],
     mixture: Mixture,
     places: Float[np.ndarray, "chain number"],
     spread: Float[np.ndarray, " number"],
     rng: np.random.Generator,
     report: Report,
-) -> tuple[list[Top], Float[np.ndarray, "chain number"], int]:
+) -> Plan[tuple[list[Top], Float[np.ndarray, "chain number"], int]]:
     """The tops below what short chains come across, where these chains ended, and the evaluations spent.
 
     A lower top with a wider foot may hold a tenth of the mass though no climb from the present values meets it: chains
     walk over to it, but so rarely that without jumps thousands of moves would not agree on how much it holds.
     """
-    found = move(
-        target, places, mixture, rng, warmup=EXPLORING, draws=EXPLORING,
+    found = yield from move(
+        places, mixture, rng, warmup=EXPLORING, draws=EXPLORING,
         report=lambda it: report(Progress("exploring", it.done, it.total, it.facts)),
     )  # fmt: skip
-    met = found.real[:, :: -(-EXPLORING // CLIMBED_FROM)].reshape(-1, target.size)
+    met = found.real[:, :: -(-EXPLORING // CLIMBED_FROM)].reshape(-1, len(spread))
     known = np.stack([top.vector for top in tops])
-    more, _, spent = find_tops(target, np.concatenate([known, met]), spread, MOST_ITERATIONS)
+    more, _, spent = yield from find_tops(np.concatenate([known, met]), spread, MOST_ITERATIONS)
     return more or tops, found.real[:, -1], found.evaluations + spent
 
 
 def _moved(
-    target: Target,
     mixture: Mixture,
     places: Float[np.ndarray, "chain number"],
     wanted: int | None,
     rng: np.random.Generator,
     report: Report,
-) -> Moved:
+) -> Plan[Moved]:
     """Chains from these places in the metric of the largest component: so many moves, or until they agree."""
     return move(
-        target, places, mixture, rng, report=report,
+        places, mixture, rng, report=report,
         warmup=LONG_WARMUP if wanted is None else WARMUP, draws=MOST_MOVES if wanted is None else wanted,
         enough=(lambda real: False) if wanted else _agree,
     )  # fmt: skip

@@ -4,6 +4,8 @@ Where all directions are measured in their own standard deviations, four to seve
 for the next draw to have forgotten the last. Between them, one of a few places that a mixture over all known modes
 proposes may be taken instead of the present one, by their weights: that is how chains change modes. One place alone
 would rarely be taken where there are dozens of numbers.
+
+Chains are plans (`plans.py`): they ask for densities and gradients, and whoever carries them out answers.
 """
 
 from collections.abc import Callable
@@ -12,12 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from foveate.inference.climb import values_and_gradients
 from foveate.inference.mixture import Mixture
+from foveate.inference.plans import Ask, Plan
 from foveate.inference.samples import Progress, Report
-from foveate.inference.target import Target, log_densities
 
-LEAPS = (4, 5, 6, 7)  # of a trajectory, one of them at random: a fixed number may come back to where it started
+# Leaps of a trajectory, one of these after another: a fixed number may come back to where it started. The order is the
+# same for all chains, so that those that are carried out together have as many.
+LEAPS, LEAPS_STRIDE = (4, 5, 6, 7), 3
 JITTER = 0.2  # of the step, for the same reason
 ACCEPTANCE, LEARNING = 0.8, 1.0  # wanted; how fast the step follows, less with every move
 DIVERGENCE = 1000.0  # nats of energy lost or gained on a trajectory
@@ -45,7 +48,6 @@ class Moved:
 
 
 def move(
-    target: Target,
     starts: Float[np.ndarray, "chain number"],
     mixture: Mixture,
     rng: np.random.Generator,
@@ -54,7 +56,7 @@ def move(
     draws: int,
     report: Report,
     enough: Callable[[Float[np.ndarray, "chain draw number"]], bool] = lambda real: False,
-) -> Moved:
+) -> Plan[Moved]:
     """Chains from `starts` by Hamiltonian moves in the metric of the mixture's largest component.
 
     The first `warmup` moves find the step and, where there are many, the metric; they are forgotten. There are `draws`
@@ -62,7 +64,7 @@ def move(
     """
     given, factor = mixture, _largest(mixture)
     place = np.array(starts, dtype=np.float64)
-    value, slope = values_and_gradients(target, place)
+    value, slope = yield Ask(place, slopes=True)
     first_step = np.log(1.2 * place.shape[1] ** -0.25)
     log_step, since, evaluations, seen, kept = first_step, 0, len(place), [], []
     jumps = proposals = 0
@@ -74,22 +76,23 @@ def move(
                 factor = _largest(mixture)
             log_step, since, seen = first_step, turn, []
         step = np.exp(log_step) * rng.uniform(1 - JITTER, 1 + JITTER)
-        leaps = int(rng.choice(LEAPS))
+        leaps = LEAPS[turn * LEAPS_STRIDE % len(LEAPS)]
         speed = rng.standard_normal(place.shape)
         energy = value - 0.5 * np.square(speed).sum(axis=1)
         there, there_value, there_slope = place, value, slope
         for _ in range(leaps):
             speed = speed + 0.5 * step * there_slope @ factor
             there = there + step * speed @ factor.T
-            there_value, there_slope = values_and_gradients(target, there)
+            there_value, there_slope = yield Ask(there, slopes=True)
             speed = speed + 0.5 * step * there_slope @ factor
         gained = there_value - 0.5 * np.square(speed).sum(axis=1) - energy
         acceptance, diverging = _chance(gained), ~(np.abs(gained) < DIVERGENCE)
         place, value, slope = _taken(rng, acceptance, (there, there_value, there_slope), (place, value, slope))
         evaluations += leaps * len(place)
         if turn % JUMP_EVERY == 0:
-            place, value, jumped = _jump(target, mixture, rng, place, value)
-            slope[jumped] = values_and_gradients(target, place[jumped])[1] if jumped.any() else 0.0
+            place, value, jumped = yield from _jump(mixture, rng, place, value)
+            if jumped.any():
+                slope[jumped] = (yield Ask(place[jumped], slopes=True)).slopes
             jumps, proposals = jumps + int(jumped.sum()), proposals + len(place)
             evaluations += len(place) * PROPOSALS + int(jumped.sum())
         if turn < warmup:
@@ -121,8 +124,8 @@ def _taken(rng: np.random.Generator, chance: np.ndarray, new: tuple, old: tuple)
 
 
 def _jump(
-    target: Target, mixture: Mixture, rng: np.random.Generator, place: np.ndarray, value: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    mixture: Mixture, rng: np.random.Generator, place: np.ndarray, value: np.ndarray
+) -> Plan[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Some proposals of the mixture to each chain: places, values, and which chains took one.
 
     Of the present place and the proposals one is picked by its importance weight, density over proposal density, which
@@ -130,7 +133,7 @@ def _jump(
     """
     chains, size = place.shape
     proposed = mixture.independent(chains * PROPOSALS, rng)
-    found, log_proposal = log_densities(target, proposed), mixture.log_density(proposed)
+    found, log_proposal = (yield Ask(proposed)).values, mixture.log_density(proposed)
     log_weight = np.column_stack([value - mixture.log_density(place), (found - log_proposal).reshape(chains, -1)])
     picked = np.argmax(log_weight + rng.gumbel(size=log_weight.shape), axis=1)
     every = np.concatenate([place[:, None], proposed.reshape(chains, PROPOSALS, size)], axis=1)

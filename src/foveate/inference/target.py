@@ -62,10 +62,9 @@ class Target(eqx.Module):
         steps = packed(steps, size)
         if jax.default_backend() != "cpu":
             steps = steps.in_batches()
-        if not steps.batched:
-            steps = steps.in_single_precision()
-            if any(map(has_fast_normaliser, model.policies)):  # nobody else reads the table
-                steps = steps.tabulated()
+        steps = steps.in_single_precision()
+        if not steps.batched and any(map(has_fast_normaliser, model.policies)):  # nobody else reads the table
+            steps = steps.tabulated()
         check_model_and_steps(model, steps)
         with jax.enable_x64(True):  # as JAX's arrays, so that no call has to copy them
             return jax.tree.map(jnp.asarray, cls(model, steps))
@@ -119,11 +118,15 @@ def _group(
     return lax.map(lambda it: lax.cond(it[0] < count, of, lambda _: nothing, it[1]), (places, vectors))
 
 
+def bytes_each(steps: Steps) -> int:
+    """Memory for a vector: four Gaussians' factors on rows and columns are held for every step, or some maps of the
+    steps of a row."""
+    return 8 * max(4 * steps.real.size * sum(steps.grid.shape), 6 * steps.real.shape[1] * steps.grid.cells)
+
+
 def _side_by_side(steps: Steps) -> int:
-    """How many vectors fit: for each, four Gaussians' factors on rows and columns are held for every step, or some maps
-    of the steps of a row."""
-    each = 8 * max(4 * steps.real.size * sum(steps.grid.shape), 6 * steps.real.shape[1] * steps.grid.cells)
-    return int(np.clip(MOST_BYTES // each // GROUP * GROUP, GROUP, SIDE_BY_SIDE))
+    """How many vectors fit."""
+    return int(np.clip(MOST_BYTES // bytes_each(steps) // GROUP * GROUP, GROUP, SIDE_BY_SIDE))
 
 
 @double_precision

@@ -136,10 +136,10 @@ def saliency_baseline() -> Model:
 def wayfarer(*, durations: bool = True, priors: Priors = "weak", **values: ArrayLike) -> Model:
     """The recommended model, beyond the paper: four policies, factors on all of them, a choice by features.
 
-    Gaze stays near, roams, carries on or returns (`SalientLocal`, `SalientGlobal`, `Momentum`, `Return`, each with one
-    variance for both axes, and all with one exponent on saliency). Directions, turns, the place that is being looked at,
-    those of the last six fixations and a map that matters less as viewing goes on count whichever decides; the choice
-    depends on the last amplitude, the duration, the saliency and the fixation's number. `durations=False`
+    Gaze stays near, roams, carries on or returns (`SalientLocal`, `SalientGlobal`, `Momentum`, `Return`, each with
+    one variance for both axes, and all with one exponent on saliency). Directions, turns, the place that is being
+    looked at, those of the last six fixations and a map that matters less as viewing goes on count whichever decides;
+    the choice depends on the last amplitude, the duration, the saliency and the fixation's number. `durations=False`
     leaves the duration out, for data that do not say it. `values` are those of parameters, by name.
     """
     if _pick(priors, {}, WEAK) is not WEAK:

@@ -17,17 +17,8 @@ import numpy as np
 from foveate.errors import InputError, instead_of, some_of
 from foveate.model.choices import Choice, FixedChoice, SaliencyRatioChoice, SoftmaxChoice
 from foveate.model.defaults import BASE_STARTS, HELD_EXPONENT, start_of, weak_prior
-from foveate.model.factors import (
-    Cardinal,
-    CardinalPeaks,
-    Factor,
-    Here,
-    Modulated,
-    SaliencyDrift,
-    Turning,
-    TurningPeak,
-    VisitedBefore,
-)
+from foveate.model.directions import Cardinal, CardinalPeaks, Turning, TurningPeak
+from foveate.model.factors import Factor, Modulated, SaliencyDrift
 from foveate.model.mechanisms import (
     CentreBias,
     HeavyTailedGlobal,
@@ -39,6 +30,7 @@ from foveate.model.mechanisms import (
 )
 from foveate.model.model import Model
 from foveate.model.parts import parameters_of
+from foveate.model.places import Here, VisitedBefore
 from foveate.model.policies import Global, Local, Policy, RepelledGlobal
 from foveate.model.priors import Prior
 

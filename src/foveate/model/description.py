@@ -7,7 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from foveate.errors import InputError
-from foveate.model import choices, durations, factors, mechanisms, policies, priors
+from foveate.model import choices, directions, durations, factors, mechanisms, places, policies, priors
 from foveate.model.model import Model
 
 
@@ -38,7 +38,7 @@ def _plain(value: Any) -> Any:
 def restore(description: dict[str, Any], parts: tuple[type, ...] = ()) -> Model:
     """The model that was described; classes of one's own are given in `parts`."""
     known: dict[str, type] = {}
-    for module in (policies, mechanisms, factors, choices, durations, priors):
+    for module in (policies, mechanisms, factors, directions, places, choices, durations, priors):
         known |= {name: it for name, it in vars(module).items() if isinstance(it, type) and issubclass(it, eqx.Module)}
 
     known |= {part.__name__: part for part in parts}  # one's own is meant where a name is the same

@@ -4,6 +4,8 @@ XLA calls C functions through its foreign function interface, and a Numba `cfunc
 called, so threads do not wait for each other. All that is to be done is to find the arrays in the frame that XLA hands
 over, whose layout is part of the interface (`xla/ffi/api/c_api.h`, which jaxlib ships).
 """
+# Numba compiles these functions; what it adds to arguments Python's types do not know.
+# pyright: reportCallIssue=false, reportPrivateImportUsage=false
 
 from llvmlite import ir
 from numba import carray, njit, types

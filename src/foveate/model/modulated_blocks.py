@@ -1,5 +1,5 @@
-"""Sums of modulated salient Gaussians for all steps of an observer on a CPU: the loop of `modulated_loop.py` as functions
-of JAX with their derivatives.
+"""Sums of modulated salient Gaussians for all steps of an observer as functions of JAX with their derivatives: by the
+loop of `modulated_loop.py` on a CPU, by the kernel of `modulated_tiles.py` on a GPU.
 
 Only steps that are scored are visited: padding costs nothing and changes nothing. Where all that is wanted of the sums
 is the mixture of the policies, one call gives it and its slopes (`mixed`).
@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from foveate.model.history import Array
 from foveate.model.model import mix
 from foveate.model.modulated_kernel import Common, Kind, Maps, OfSteps, Scenery, nowhere
+from foveate.model.modulated_tiles import visit
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -128,6 +129,8 @@ def _call(
     common: Common,
     own: OfSteps,
 ) -> list[Array]:
+    if kind.tiles:
+        return visit(kind, maps, scenery, scored, given, mixture, what == "slopes", common, own)
     steps, grid = len(scored), kind.grid
     found: list[tuple[int, ...]] = [(steps, len(kind.groups))]
     if what == "slopes":
@@ -137,7 +140,7 @@ def _call(
         [jax.ShapeDtypeStruct(shape, jnp.float64) for shape in found],
         vmap_method="sequential",
     )
-    return call(
+    answer = call(
         np.array([-1 if group is None else group for group in kind.groups], np.int32),
         *maps,
         jnp.asarray(scenery.picture, jnp.int32),
@@ -151,6 +154,7 @@ def _call(
         *common,
         *own,
     )
+    return list(answer)
 
 
 @cache

@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Float, Int
 
 from foveate.data.grid import Grid
-from foveate.model.factors import NEAR_DEG, directions
+from foveate.model.directions import NEAR_DEG, directions
 from foveate.model.history import Array
 from foveate.model.policies import nearest_centre, squared_beyond
 
@@ -24,12 +24,13 @@ EMPTY = -1e30
 
 
 class Kind(NamedTuple):
-    """What is known when the sums are compiled: the group of each policy (None: the map does not matter), the grid, and
-    the type of numbers."""
+    """What is known when the sums are compiled: the group of each policy (None: the map does not matter), the grid, the
+    type of numbers, and whether a GPU's kernel does them (`modulated_tiles.py`)."""
 
     groups: tuple[int | None, ...]
     grid: Grid
     digits: str
+    tiles: bool = False
 
 
 class Common(NamedTuple):
@@ -153,14 +154,13 @@ class Block(NamedTuple):
             held = held + part
             if group is not None:
                 exponents[group] = _of_cells(part * few.log_map)
-        order = parts.harmonics.shape[1] // 2
         changes = Parts(
             rows=change[:, :, None] * self.by_row,
             columns=_in_order(kind.groups, by_column),
             place_rows=_over_columns(held, parts.place_columns) if places else parts.place_rows,
             place_columns=_over_rows(held, parts.place_rows) if places else parts.place_columns,
             exponents=jnp.stack(list(exponents.values()), axis=-1),
-            harmonics=_by_harmonic(few, held, order) if order else parts.harmonics,
+            harmonics=_by_harmonic(few, held) if parts.harmonics.shape[1] else parts.harmonics,
             drift=_of_cells(held * few.log_relative)[:, None] if parts.drift.shape[1] else parts.drift,
         )
         return _change_of_parts(self.axes, self.common, self.own, changes)
@@ -320,8 +320,7 @@ def _log_factor(few: _Few, parts: Parts) -> Float[Array, "..."]:
     if parts.harmonics.shape[1]:
         inverse = _inverse_distance(few)
         sine, cosine = few.up[:, :, None] * inverse, few.right[:, None, :] * inverse
-        order = parts.harmonics.shape[1] // 2
-        values, weights = directions(sine, cosine, order), parts.harmonics[:, :, None, None]
+        values, weights = directions(sine, cosine), parts.harmonics[:, :, None, None]
         log_factor = sum((weights[:, index] * value for index, value in enumerate(values)), log_factor)
     if parts.place_rows.shape[1]:
         log_factor = log_factor + _outer(parts.place_rows, parts.place_columns)
@@ -335,8 +334,8 @@ def _inverse_distance(few: _Few) -> Float[Array, "step row column"]:
     return lax.rsqrt(jnp.square(few.up)[:, :, None] + jnp.square(few.right)[:, None, :] + near)
 
 
-def _by_harmonic(few: _Few, held: Float[Array, "step row column"], order: int) -> Float[Array, "step harmonic"]:
+def _by_harmonic(few: _Few, held: Float[Array, "step row column"]) -> Float[Array, "step harmonic"]:
     """Sums of `held` times each of the `directions`."""
     inverse = _inverse_distance(few)
     sine, cosine = few.up[:, :, None] * inverse, few.right[:, None, :] * inverse
-    return jnp.stack([_of_cells(held * value) for value in directions(sine, cosine, order)], axis=-1)
+    return jnp.stack([_of_cells(held * value) for value in directions(sine, cosine)], axis=-1)

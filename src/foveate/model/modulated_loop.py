@@ -4,80 +4,25 @@ For each scored step, with w_g = s^alpha_g F worked out once a cell and kept in 
 
     Z_k = sum_z w_g(z) R_k(row) C_k(column)
 
-Where slopes are asked for, with a_k = dL / dZ_k: sums of w_g over one axis, weighted by the factor on the other, are how
-the result changes with the Gaussians; each cell's part of the change, sum_k a_k w_g R_k C_k, is summed against what F
-is made of.
+Where slopes are asked for, with a_k = dL / dZ_k: sums of w_g over one axis, weighted by the factor on the other, are
+how the result changes with the Gaussians; each cell's part of the change, sum_k a_k w_g R_k C_k, is summed against
+what F is made of.
 
 Helpers take whole arrays and indices: a slice would be counted in and out, which costs more than the work on it.
 """
+# Numba compiles these functions; what it adds to arguments Python's types do not know.
+# pyright: reportPrivateImportUsage=false
 
 from functools import cache
 
 import numpy as np
 from numba import carray, cfunc, njit
 
-from foveate.model.exponential import exponential
+from foveate.model.axis_loops import FAST, along, bell, exponential, gaussian, helper, nearest, spread
 from foveate.model.loops import SIGNATURE, argument, asks_for_version, result
 
-NEAR_DEG = 0.25  # as in `factors.py`: a test holds the two together
-
-# Reassociation is what lets sums be vectorised; infinities and numbers that are none stay what they are.
-FAST = {"reassoc", "contract", "arcp", "afn", "nsz"}
-
-LEAST_RATE = -3e38  # of exp(rate d^2), in single precision never infinite, since zero times that is no number
-
-
-helper = njit(fastmath=FAST, error_model="numpy", cache=True)
-
-
-@helper
-def _nearest(cells, side, centre):
-    """The cell centre nearest to a place."""
-    index = int(np.floor(centre / side))
-    return cells[min(max(index, 0), len(cells) - 1)]
-
-
-@helper
-def _gaussian(cells, near, centre, variance, k, found):
-    """exp(-d^2 / 2 v), relative to its value at the cell nearest to the centre."""
-    rate = max(-0.5 / variance, LEAST_RATE)
-    for i in range(len(cells)):
-        found[k, i] = rate * max((cells[i] - near) * (cells[i] + near - 2.0 * centre), 0.0)
-    for i in range(len(cells)):
-        found[k, i] = exponential(found[k, i])
-
-
-@helper
-def _along(cells, near, centre, variance, k, gaussian, change):
-    """How the result changes with the variance and the centre, given how it does with the Gaussian's values."""
-    first, second = 0.0, 0.0
-    for i in range(len(cells)):
-        beyond = cells[i] - near
-        once = change[k, i] * gaussian[k, i] * beyond
-        first += once
-        second += once * beyond
-    return 0.5 * (second + 2.0 * (near - centre) * first) / variance / variance, first / variance
-
-
-@helper
-def _bell(cells, centre, variance, j, found):
-    """exp(-d^2 / 2 v)."""
-    rate = max(-0.5 / variance, LEAST_RATE)
-    for i in range(len(cells)):
-        found[j, i] = rate * (cells[i] - centre) ** 2
-    for i in range(len(cells)):
-        found[j, i] = exponential(found[j, i])
-
-
-@helper
-def _spread(cells, centre, j, bell, change):
-    """Sums of change times bell, and of that times the squared distance."""
-    total, spread = 0.0, 0.0
-    for i in range(len(cells)):
-        by = change[j, i] * bell[j, i]
-        total += by
-        spread += by * (cells[i] - centre) ** 2
-    return total, spread
+NEAR_DEG = 0.25  # as in `directions.py`, and
+EMPTY = -1e30  # as in `modulated_kernel.py`: a test holds them together
 
 
 @helper
@@ -100,29 +45,38 @@ def _add_three(j, on_rows, on_columns, found):
             found[r, c] += first * on_columns[j, c] + second * on_columns[j + 1, c] + third * on_columns[j + 2, c]
 
 
+@njit(fastmath=FAST, inline="always")
+def _powers(x1, y1):
+    """Real and imaginary parts of the first eight powers of x1 + i y1."""
+    x2, y2 = x1 * x1 - y1 * y1, (x1 + x1) * y1
+    x3, y3 = x2 * x1 - y2 * y1, x2 * y1 + y2 * x1
+    x4, y4 = x2 * x2 - y2 * y2, (x2 + x2) * y2
+    x5, y5 = x4 * x1 - y4 * y1, x4 * y1 + y4 * x1
+    x6, y6 = x3 * x3 - y3 * y3, (x3 + x3) * y3
+    x7, y7 = x4 * x3 - y4 * y3, x4 * y3 + y4 * x3
+    x8, y8 = x4 * x4 - y4 * y4, (x4 + x4) * y4
+    return x1, x2, x3, x4, x5, x6, x7, x8, y1, y2, y3, y4, y5, y6, y7, y8
+
+
 @helper
-def _add_directions(up, right, harmonics, first, found):
-    """Adds four harmonics of the direction, those after the `first`: powers of its cosine and i times its sine."""
+def _add_directions(up, right, harmonics, found):
+    """Adds the harmonics of the direction: powers of its cosine and i times its sine."""
     rows, columns = found.shape
-    one, near, last = found.dtype.type(1), found.dtype.type(NEAR_DEG * NEAR_DEG), len(harmonics) // 2 + first
-    a, b, d, e = harmonics[first], harmonics[first + 1], harmonics[first + 2], harmonics[first + 3]
-    f, g, h, i = harmonics[last], harmonics[last + 1], harmonics[last + 2], harmonics[last + 3]
+    one, near = found.dtype.type(1), found.dtype.type(NEAR_DEG * NEAR_DEG)
+    a1, a2, a3, a4 = harmonics[0], harmonics[1], harmonics[2], harmonics[3]
+    a5, a6, a7, a8 = harmonics[4], harmonics[5], harmonics[6], harmonics[7]
+    b1, b2, b3, b4 = harmonics[8], harmonics[9], harmonics[10], harmonics[11]
+    b5, b6, b7, b8 = harmonics[12], harmonics[13], harmonics[14], harmonics[15]
     for r in range(rows):
         once_up, squared = up[r], up[r] * up[r] + near
         for c in range(columns):
             inverse = one / np.sqrt(right[c] * right[c] + squared)
-            sine, cosine = once_up * inverse, right[c] * inverse
-            x2, y2 = cosine * cosine - sine * sine, (cosine + cosine) * sine
-            x4, y4 = x2 * x2 - y2 * y2, (x2 + x2) * y2
-            if first == 0:
-                x1, y1 = cosine, sine
-                x3, y3 = x2 * cosine - y2 * sine, x2 * sine + y2 * cosine
-            else:
-                x1, y1 = x4 * cosine - y4 * sine, x4 * sine + y4 * cosine
-                x3, y3 = x1 * x2 - y1 * y2, x1 * y2 + y1 * x2
-                x2, y2 = x4 * x2 - y4 * y2, x4 * y2 + y4 * x2
-                x4, y4 = x4 * x4 - y4 * y4, (x4 + x4) * y4
-            found[r, c] += a * x1 + b * x2 + d * x3 + e * x4 + f * y1 + g * y2 + h * y3 + i * y4
+            x1, x2, x3, x4, x5, x6, x7, x8, y1, y2, y3, y4, y5, y6, y7, y8 = _powers(
+                right[c] * inverse, once_up * inverse
+            )
+            low = a1 * x1 + a2 * x2 + a3 * x3 + a4 * x4 + b1 * y1 + b2 * y2 + b3 * y3 + b4 * y4
+            high = a5 * x5 + a6 * x6 + a7 * x7 + a8 * x8 + b5 * y5 + b6 * y6 + b7 * y7 + b8 * y8
+            found[r, c] += low + high
 
 
 @helper
@@ -130,8 +84,8 @@ def _fill_log_factor(up, right, bound, harmonics, drift, places, place_rows, pla
     """The log-factor less its bound."""
     rows, columns = found.shape
     found[:] = -bound
-    for first in range(0, len(harmonics) // 2, 4):
-        _add_directions(up, right, harmonics, first, found)
+    if len(harmonics):
+        _add_directions(up, right, harmonics, found)
     for j in range(0, places - 2, 3):
         _add_three(j, place_rows, place_columns, found)
     for j in range(places - places % 3, places):
@@ -145,11 +99,13 @@ def _fill_log_factor(up, right, bound, harmonics, drift, places, place_rows, pla
 
 @helper
 def _fill_weights(exponent, log_map, picture, log_factor, g, weights):
-    """The power of the map times the factor."""
+    """The power of the map times the factor; exactly nothing on cells of the map that are empty."""
     rows, columns = log_factor.shape
+    empty, nothing = weights.dtype.type(EMPTY), weights.dtype.type(0)
     for r in range(rows):
         for c in range(columns):
-            weights[g, r, c] = exponential(exponent * log_map[picture, r, c] + log_factor[r, c])
+            weight = exponential(exponent * log_map[picture, r, c] + log_factor[r, c])
+            weights[g, r, c] = weight if log_map[picture, r, c] > empty else nothing
 
 
 @helper
@@ -225,46 +181,41 @@ def _add_held(g, who, count, change, of_rows, of_columns, weights, log_map, pict
 
 
 @helper
-def _of_directions(up, right, held, first, last, t, change):
-    """Sums of `held` times each of four harmonics of the direction."""
+def _of_directions(up, right, held, t, change):
+    """Sums of `held` times each harmonic of the direction."""
     _, rows, columns = held.shape
-    digits = held.dtype.type
-    one, zero, near = digits(1), digits(0), digits(NEAR_DEG * NEAR_DEG)
-    for m in range(4):
-        change[t, first + m] = change[t, last + m] = 0.0
+    one, zero, near = held.dtype.type(1), held.dtype.type(0), held.dtype.type(NEAR_DEG * NEAR_DEG)
+    for m in range(16):
+        change[t, m] = 0.0
     for r in range(rows):
         once_up, squared = up[r], up[r] * up[r] + near
-        a, b, d, e, f, g, h, i = zero, zero, zero, zero, zero, zero, zero, zero
+        a1, a2, a3, a4, a5, a6, a7, a8 = zero, zero, zero, zero, zero, zero, zero, zero
+        b1, b2, b3, b4, b5, b6, b7, b8 = zero, zero, zero, zero, zero, zero, zero, zero
         for c in range(columns):
-            inverse = one / np.sqrt(right[c] * right[c] + squared)
-            sine, cosine = once_up * inverse, right[c] * inverse
-            x2, y2 = cosine * cosine - sine * sine, (cosine + cosine) * sine
-            x4, y4 = x2 * x2 - y2 * y2, (x2 + x2) * y2
-            if first == 0:
-                x1, y1 = cosine, sine
-                x3, y3 = x2 * cosine - y2 * sine, x2 * sine + y2 * cosine
-            else:
-                x1, y1 = x4 * cosine - y4 * sine, x4 * sine + y4 * cosine
-                x3, y3 = x1 * x2 - y1 * y2, x1 * y2 + y1 * x2
-                x2, y2 = x4 * x2 - y4 * y2, x4 * y2 + y4 * x2
-                x4, y4 = x4 * x4 - y4 * y4, (x4 + x4) * y4
             part = held[0, r, c]
-            a += part * x1
-            b += part * x2
-            d += part * x3
-            e += part * x4
-            f += part * y1
-            g += part * y2
-            h += part * y3
-            i += part * y4
-        change[t, first] += a
-        change[t, first + 1] += b
-        change[t, first + 2] += d
-        change[t, first + 3] += e
-        change[t, last] += f
-        change[t, last + 1] += g
-        change[t, last + 2] += h
-        change[t, last + 3] += i
+            inverse = one / np.sqrt(right[c] * right[c] + squared)
+            x1, x2, x3, x4, x5, x6, x7, x8, y1, y2, y3, y4, y5, y6, y7, y8 = _powers(
+                right[c] * inverse, once_up * inverse
+            )
+            a1 += part * x1
+            a2 += part * x2
+            a3 += part * x3
+            a4 += part * x4
+            a5 += part * x5
+            a6 += part * x6
+            a7 += part * x7
+            a8 += part * x8
+            b1 += part * y1
+            b2 += part * y2
+            b3 += part * y3
+            b4 += part * y4
+            b5 += part * y5
+            b6 += part * y6
+            b7 += part * y7
+            b8 += part * y8
+        found = (a1, a2, a3, a4, a5, a6, a7, a8, b1, b2, b3, b4, b5, b6, b7, b8)
+        for m in range(16):
+            change[t, m] += found[m]
 
 
 @helper
@@ -335,13 +286,13 @@ def visit(
                 sums[t, k] = 1.0
             continue
         for k in range(policies):
-            near[0, k] = _nearest(row_centres, sides[0], centres[t, k, 0])
-            near[1, k] = _nearest(column_centres, sides[1], centres[t, k, 1])
-            _gaussian(row_centres, near[0, k], centres[t, k, 0], variances[k, 0], k, of_rows)
-            _gaussian(column_centres, near[1, k], centres[t, k, 1], variances[k, 1], k, of_columns)
+            near[0, k] = nearest(row_centres, sides[0], centres[t, k, 0])
+            near[1, k] = nearest(column_centres, sides[1], centres[t, k, 1])
+            gaussian(row_centres, near[0, k], centres[t, k, 0], variances[k, 0], k, of_rows)
+            gaussian(column_centres, near[1, k], centres[t, k, 1], variances[k, 1], k, of_columns)
         for j in range(some):
-            _bell(row_centres, places[t, j, 0], place_variance[j], j, bell_rows)
-            _bell(column_centres, places[t, j, 1], place_variance[j], j, place_columns)
+            bell(row_centres, places[t, j, 0], place_variance[j], j, bell_rows)
+            bell(column_centres, places[t, j, 1], place_variance[j], j, place_columns)
             for r in range(rows):
                 place_rows[j, r] = digits(strength[t, j]) * bell_rows[j, r]
         for r in range(rows):
@@ -373,9 +324,9 @@ def visit(
             _over_rows(weights, place_of[k], k, of_rows, by_column)
             _scale(k, digits(change[k]), by_row)
             _scale(k, digits(change[k]), by_column)
-            to_variances[t, k, 0], to_centres[t, k, 0] = _along(
+            to_variances[t, k, 0], to_centres[t, k, 0] = along(
                 row_centres, near[0, k], centres[t, k, 0], variances[k, 0], k, of_rows, by_row)  # fmt: skip
-            to_variances[t, k, 1], to_centres[t, k, 1] = _along(
+            to_variances[t, k, 1], to_centres[t, k, 1] = along(
                 column_centres, near[1, k], centres[t, k, 1], variances[k, 1], k, of_columns, by_column)  # fmt: skip
         held[:] = 0
         for g in range(several + 1):
@@ -390,20 +341,19 @@ def visit(
                     count = 0
             if g < several:
                 to_exponents[t, g] = of_exponent
-        for first in range(0, len(its_harmonics) // 2, 4):
-            _of_directions(up, right, held, first, len(its_harmonics) // 2 + first, t, to_harmonics)
+        if len(its_harmonics):
+            _of_directions(up, right, held, t, to_harmonics)
         for j in range(some):
             _over_columns(held, 0, j, place_columns, to_rows)
             _over_rows(held, 0, j, place_rows, to_columns)
-            to_strength[t, j], of_rows_spread = _spread(row_centres, places[t, j, 0], j, bell_rows, to_rows)
-            spread = strength[t, j] * of_rows_spread
-            spread += _spread(column_centres, places[t, j, 1], j, place_columns, to_columns)[1]
-            to_place_variance[t, j] = 0.5 * spread / place_variance[j] / place_variance[j]
+            to_strength[t, j], wide = spread(row_centres, places[t, j, 0], j, bell_rows, to_rows)
+            wide = strength[t, j] * wide + spread(column_centres, places[t, j, 1], j, place_columns, to_columns)[1]
+            to_place_variance[t, j] = 0.5 * wide / place_variance[j] / place_variance[j]
         if len(its_drift):
             to_drift[t, 0] = _of_map(held, relative, picture[t])
 
 
-# --- as functions that XLA calls: arrays are found in its frame, in the order of `modulated_blocks.py` ------------------
+# --- as functions that XLA calls: arrays are found in its frame, in the order of `modulated_blocks.py` --------------
 
 
 @njit(cache=True)

@@ -20,19 +20,14 @@ from jax import lax
 from jaxtyping import Bool, Float
 
 from foveate.data.grid import Grid
-from foveate.model.factors import (
-    Directions,
-    Factor,
-    Modulated,
-    Places,
-    SaliencyDrift,
-    log_relative_saliency,
-    same_factors,
-)
+from foveate.model.directions import HARMONICS, Directions
+from foveate.model.factors import Factor, Modulated, SaliencyDrift, log_relative_saliency, same_factors
 from foveate.model.history import Array, History, Picture
 from foveate.model.model import mix
 from foveate.model.modulated_blocks import mixed, sums_of_scored
 from foveate.model.modulated_kernel import EMPTY, Common, Kind, Maps, OfSteps, Scenery, sums, upper_bound
+from foveate.model.modulated_tiles import available
+from foveate.model.places import Places
 from foveate.model.policies import Policy, SalientGaussian, nearest_centre
 from foveate.model.steps import Steps, larger_cells
 
@@ -72,8 +67,14 @@ def _factors(policy: Policy) -> tuple[Factor, ...]:
 
 
 def serves_mixture(policies: Sequence[Policy], steps: Steps) -> bool:
-    """Whether `log_mixture` can be asked for: all policies have the same factors, and it is no GPU that asks."""
-    return not steps.batched and all(known(it) and same_factors(_factors(it), _factors(policies[0])) for it in policies)
+    """Whether `log_mixture` can be asked for: all policies have the same factors, and their sums come with slopes."""
+    factors = _factors(policies[0])
+    return _with_slopes(steps) and all(known(it) and same_factors(_factors(it), factors) for it in policies)
+
+
+def _with_slopes(steps: Steps) -> bool:
+    """Whether one visit gives sums and slopes: by the loop for processors, or by the kernel for GPUs."""
+    return (steps.batched and steps.single and available()) or (not steps.batched and jax.default_backend() == "cpu")
 
 
 def log_mixture(
@@ -87,6 +88,8 @@ def log_mixture(
     scored = jnp.ravel(jnp.asarray(steps.real))
     every: Any = mixed(ready.kind, ready.maps, flat[0], scored, flat[2], ready.common, flat[1])
     found, sums = every
+    if steps.batched:  # side by side both ways would be taken; sums are nowhere near zero where posteriors lie
+        return jnp.reshape(found, steps.real.shape)
     return lax.cond(
         ready.exact(lax.stop_gradient(sums)),
         lambda: jnp.reshape(found, steps.real.shape),
@@ -99,7 +102,7 @@ def _with_common_factors(
 ) -> Float[Array, "path step policy"]:
     ready = _Ready.of(policies, steps)
     kind, maps, common = ready.kind, ready.maps, ready.common
-    if steps.batched:  # a loop whose end is not known before would be slow for many parameter sets side by side
+    if not _with_slopes(steps):
         found = jnp.asarray(lax.map(lambda row: sums(kind, maps, row[0], common, row[1]), (ready.scenery, ready.own)))
     else:
         flat = jax.tree.map(
@@ -111,7 +114,7 @@ def _with_common_factors(
     def trusted() -> Array:
         return jnp.log(jnp.maximum(found, SMALLEST[kind.digits])) + ready.scale
 
-    if steps.batched:  # maps without empty cells, in double precision: sums are nowhere near where posteriors lie
+    if steps.batched:  # maps without empty cells: sums are nowhere near zero where posteriors lie
         return trusted()
     return lax.cond(ready.exact(found), trusted, lambda: jnp.moveaxis(jnp.asarray(otherwise(policies)), 0, -1))
 
@@ -133,7 +136,8 @@ class _Ready(NamedTuple):
         gaussians = [base for base in (it.base for it in policies) if isinstance(base, SalientGaussian)]
         groups, exponents = _by_exponent(gaussians)
         grid = larger_cells(steps.grid) if steps.larger else steps.grid
-        kind = Kind(groups, grid, "float32" if steps.single or steps.larger else "float64")
+        single = steps.single or steps.larger
+        kind = Kind(groups, grid, "float32" if single else "float64", tiles=steps.batched and single and available())
         maps, largest = _maps(steps, kind, drift=any(isinstance(it, SaliencyDrift) for it in factors))
         steepest = jnp.max(jnp.abs(maps.log_relative), axis=(1, 2), initial=0.0)
         common = _common(gaussians, factors, exponents)
@@ -224,15 +228,13 @@ def _of_steps(
 ) -> tuple[OfSteps, Float[Array, "step place 2"]]:
     """What a row of steps has for itself, and the places that attract or repel."""
     steps = len(jnp.asarray(history.count))
-    order = max([it.order for it in factors if isinstance(it, Directions)], default=0)
-    harmonics = jnp.zeros((steps, 2, order))
+    harmonics = jnp.zeros((steps, 2 * HARMONICS if any(isinstance(it, Directions) for it in factors) else 0))
     strength: list[Array] = [jnp.zeros((steps, 0))]
     place: list[Array] = [jnp.zeros((steps, 0, 2))]
     drift: list[Array] = []
     for factor in factors:
         if isinstance(factor, Directions):
-            some = jax.vmap(lambda h, it=factor: it.harmonics(h, picture))(history).reshape(steps, 2, factor.order)
-            harmonics = harmonics + jnp.pad(some, ((0, 0), (0, 0), (0, order - factor.order)))
+            harmonics = harmonics + jax.vmap(lambda h, it=factor: it.harmonics(h, picture))(history)
         elif isinstance(factor, Places):
             how_much, where = jax.vmap(factor.places)(history)
             strength.append(how_much)
@@ -243,7 +245,7 @@ def _of_steps(
                for it in policies]  # fmt: skip
     own = OfSteps(
         centres=jnp.stack(centres, axis=1),
-        harmonics=harmonics.reshape(steps, 2 * order),
+        harmonics=harmonics,
         strength=jnp.concatenate(strength, axis=1),
         drift=sum(drift, jnp.zeros(steps))[:, None] if drift else jnp.zeros((steps, 0)),
     )

@@ -79,8 +79,8 @@ class Policy(eqx.Module):
             if not shapes or isinstance(value, Tracer):
                 continue
             if value.shape not in shapes:
-                single = ", or one for both" if () in shapes else ""
-                raise InputError(f"{name} has shape {value.shape}: give two variances, (row, column){single}, in deg^2.")
+                wanted = "two variances, (row, column)" + (", or one for both" if () in shapes else "")
+                raise InputError(f"{name} has shape {value.shape}: give {wanted}, in deg^2.")
             if not (np.isfinite(value) & (np.asarray(value) > 0)).all():
                 raise InputError(f"{name} = {np.asarray(value)}: variances must be positive numbers of deg^2.")
 
@@ -114,9 +114,14 @@ def log_gaussian(picture: Picture, centre: Float[Array, "2"], variances: Float[A
     return (-0.5 / variances[0]) * rows + (-0.5 / variances[1]) * columns
 
 
+# Where two cells are as near as this (in cells), rounding must not say which is nearest: a weight relative to one and a
+# sum relative to the other would agree in their values and not in their slopes.
+TIE = 1e-12
+
+
 def nearest_centre(grid: Grid, position: Float[Array, "*batch 2"]) -> tuple[Array, Array]:
     """y and x of the centre of the cell that is nearest to each position, which may lie outside the picture."""
-    cell = jnp.floor(position / jnp.asarray(grid.cell_deg))
+    cell = jnp.floor(position / jnp.asarray(grid.cell_deg) + TIE)
     row = jnp.clip(cell[..., 0], 0, grid.rows - 1).astype(int)
     column = jnp.clip(cell[..., 1], 0, grid.columns - 1).astype(int)
     # Looked up, not worked out: the very number that the cells carry, so that the difference below is exactly zero.
@@ -126,8 +131,12 @@ def nearest_centre(grid: Grid, position: Float[Array, "*batch 2"]) -> tuple[Arra
 def squared_beyond(
     cells_deg: Float[Array, "*cells"], nearest_deg: Float[Array, "*near"], centre_deg: Float[Array, "*near"]
 ) -> Float[Array, "..."]:
-    """Squared distance of cells from a centre, less that of the nearest cell: zero there, and never below."""
-    return jnp.maximum((cells_deg - nearest_deg) * (cells_deg + nearest_deg - 2 * centre_deg), 0)
+    """Squared distance of cells from a centre, less that of the nearest cell: zero there, and never below.
+
+    Below zero there is rounding alone: the derivative is that of the difference, also where two cells are as near.
+    """
+    beyond = (cells_deg - nearest_deg) * (cells_deg + nearest_deg - 2 * centre_deg)
+    return beyond + jax.lax.stop_gradient(jnp.maximum(-beyond, 0))
 
 
 class SalientGaussian(Policy):
