@@ -71,11 +71,14 @@ def fit(
     report(Progress("preparing", 0, 1))
     target = Target.of(model, data)
     samples = draw(target, key, sampler, threads or cores(), report, settings)
-    return _posterior(target, data, key, samples, time.perf_counter() - started)
+    return _posterior(model, target, data, key, samples, time.perf_counter() - started)
 
 
-def _posterior(target: Target, data: Dataset, key: PRNGKeyArray, samples: Samples, seconds: float) -> Posterior:
-    """Draws with their diagnosis and what they were made of."""
+def _posterior(
+    model: Model, target: Target, data: Dataset, key: PRNGKeyArray, samples: Samples, seconds: float
+) -> Posterior:
+    """Draws with their diagnosis and what they were made of; of the model as it was given, since the target's has
+    JAX's arrays, which lose digits where a process without x64 reads them from another."""
     provenance = {
         "key": np.asarray(jax.random.key_data(key)).ravel().tolist(),
         "data": data.fingerprint(),
@@ -85,8 +88,7 @@ def _posterior(target: Target, data: Dataset, key: PRNGKeyArray, samples: Sample
         "seconds": round(seconds, 3),
         **made_with(),
     }
-    model, observer = target.model, data.paths.observers[0]
-    return Posterior(model, observer, samples, diagnose(model.labels, samples), provenance)
+    return Posterior(model, data.paths.observers[0], samples, diagnose(model.labels, samples), provenance)
 
 
 def made_with() -> dict[str, Any]:
@@ -188,7 +190,7 @@ def fit_together(
     for index, samples in together(plans, Stack.of(targets)):
         # They are worked on together: each has its share of the time.
         seconds = (time.perf_counter() - started) / len(each)
-        yield index, _posterior(targets[index], each[index], keys[index], samples, seconds)
+        yield index, _posterior(model, targets[index], each[index], keys[index], samples, seconds)
 
 
 # --- many observers ------------------------------------------------------------------------------------------------
