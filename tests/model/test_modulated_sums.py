@@ -23,7 +23,7 @@ from foveate.model.mechanisms import CentreBias, HeavyTailedGlobal, Momentum, Re
 from foveate.model.packing import packed
 from foveate.model.parts import with_values
 from foveate.model.places import Here, VisitedBefore
-from foveate.model.policies import TIE, Global, Local, Policy, nearest_centre
+from foveate.model.policies import TIE, Global, Local, Policy, RepelledGlobal, nearest_centre
 from foveate.model.steps import Steps
 
 FACTORS = (
@@ -37,6 +37,9 @@ FACTORS = (
 )
 
 
+REPELLED = RepelledGlobal((30.0, 45.0), (6.0, 9.0))
+
+
 def several() -> list[Policy]:
     """All with the same factors but two; one exponent is shared by two, two do without the map, one has another."""
     same = [
@@ -47,6 +50,7 @@ def several() -> list[Policy]:
         Return((2.0, 3.0), 0.7),
         CentreBias((20.0, 31.0)),
         Global((21.0, 11.0)),
+        REPELLED,
     ]
     some = Modulated(SalientLocal((1.0, 2.0), 0.9), (Turning(-0.5, 0.3),))
     return [*(Modulated(it, FACTORS) for it in same), some, SalientGlobal((30.0, 45.0), 1.2)]
@@ -269,10 +273,27 @@ def test_strong_factors_do_not_overflow():
     np.testing.assert_allclose(fast, plain, rtol=1e-4)
 
 
+@pytest.mark.parametrize("picture", ["lumpy", "half", "nearly one cell"])
+def test_a_repelled_policy_under_factors_has_the_sums_of_the_definition_whatever_its_variances(picture):
+    """From a tenth of a cell to twice the picture, either way round: little may be left, or nothing."""
+    steps = Steps.of(dataset_on(GRID).select(pictures=[picture]), memory=MEMORY)
+    rng = np.random.default_rng(5)
+    policies = [
+        Modulated(RepelledGlobal(*np.exp(rng.uniform(np.log(0.04), np.log(3e3), (2, 2)))), FACTORS[:4])
+        for _ in range(6)
+    ]
+    (fast, fast_slopes), (plain, plain_slopes) = both(policies, steps)
+    assert plain.min() < -5 and np.isfinite(plain).all()
+    np.testing.assert_allclose(fast, plain, rtol=1e-9, atol=1e-9)
+    for found, expected in zip(fast_slopes, plain_slopes, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
+
+
 def test_which_policies_have_such_sums():
     heavy = HeavyTailedGlobal((30.0, 45.0), 3.0, 1.2)
     assert all(modulated_sums.known(it) for it in several())
     assert not modulated_sums.known(heavy)
+    assert not modulated_sums.known(REPELLED)  # without factors it has a faster way of its own
     assert not modulated_sums.known(Modulated(heavy, FACTORS))
 
 

@@ -114,8 +114,8 @@ def _slopes(
 ) -> tuple[Array, Array, Common, OfSteps]:
     """Sums, shares, and how the result changes with what steps have in common (step by step) and for themselves."""
     sums, share, *more = _call(kind, "slopes", maps, scenery, scored, given, mixture, common, own)
-    variances, exponents, place_variance, centres, harmonics, strength, drift = more
-    return sums, share, Common(variances, exponents, place_variance), OfSteps(centres, harmonics, strength, drift)
+    of_common = len(Common._fields)
+    return sums, share, Common(*more[:of_common]), OfSteps(*more[of_common:])
 
 
 def _call(

@@ -39,6 +39,7 @@ class Common(NamedTuple):
     variances: Float[Array, "policy 2"]
     exponents: Float[Array, " group"]  # of saliency; policies with the same one are a group
     place_variance: Float[Array, " place"]  # deg^2
+    narrow: Float[Array, "policy 2"]  # of the Gaussians that are subtracted; none unless a policy is repelled
 
 
 class OfSteps(NamedTuple):
@@ -48,6 +49,7 @@ class OfSteps(NamedTuple):
     harmonics: Float[Array, "step harmonic"]  # of directions from the gaze
     strength: Float[Array, "step place"]  # of places that attract or repel
     drift: Float[Array, "step one"]
+    ratio: Float[Array, "step policy"]  # of the Gaussian that is subtracted to the other, at the cell nearest to both
 
 
 class Maps(NamedTuple):
@@ -252,12 +254,14 @@ def _change_of_parts(axes: tuple[_Axis, _Axis], common: Common, own: OfSteps, ch
         variances=jnp.stack(variances, axis=-1),
         exponents=changes.exponents.astype(jnp.float64),
         place_variance=0.5 * spread / common.place_variance / common.place_variance,
+        narrow=jnp.zeros((len(spread), 0, 2)),
     )
     return of_common, OfSteps(
         centres=jnp.stack(centres, axis=-1),
         harmonics=changes.harmonics.astype(jnp.float64),
         strength=_total(by_row),
         drift=changes.drift.astype(jnp.float64),
+        ratio=jnp.zeros((len(spread), 0)),
     )
 
 

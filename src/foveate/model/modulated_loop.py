@@ -20,6 +20,7 @@ from numba import carray, cfunc, njit
 
 from foveate.model.axis_loops import FAST, along, bell, exponential, gaussian, helper, nearest, spread
 from foveate.model.loops import SIGNATURE, argument, asks_for_version, result
+from foveate.model.repelled_loop import repelled_parts, repelled_total
 
 NEAR_DEG = 0.25  # as in `directions.py`, and
 EMPTY = -1e30  # as in `modulated_kernel.py`: a test holds them together
@@ -253,8 +254,9 @@ def _mixed(t, given, sums, change, share):
 def visit(
     groups, log_map, relative, picture, gaze, places, bound, scored, row_centres, column_centres, sides, sign,
     given, with_mixture, with_slopes,
-    variances, exponents, place_variance, centres, harmonics, strength, drift,
-    sums, share, to_variances, to_exponents, to_place_variance, to_centres, to_harmonics, to_strength, to_drift,
+    variances, exponents, place_variance, narrow, centres, harmonics, strength, drift, ratio,
+    sums, share, to_variances, to_exponents, to_place_variance, to_narrow, to_centres, to_harmonics, to_strength,
+    to_drift, to_ratio,
 ):  # fmt: skip
     """Sums of all scored steps; with slopes, how a function of them changes with all that they depend on.
 
@@ -272,10 +274,14 @@ def visit(
     to_rows, to_columns = np.empty((some, rows), dtype), np.empty((some, columns), dtype)
     weights = np.empty((several + 1, rows, columns), dtype)
     log_factor, held = np.empty((rows, columns), dtype), np.empty((1, rows, columns), dtype)
+    parts = np.empty((1 if len(narrow) else 0, rows, columns), dtype)
     up, right = np.empty(rows, dtype), np.empty(columns, dtype)
     its_harmonics, its_drift = np.empty(harmonics.shape[1], dtype), np.empty(drift.shape[1], dtype)
     place_of, who, change = np.empty(policies, np.int64), np.empty(4, np.int64), np.empty(policies)
-    near = np.empty((2, policies))
+    near, of_narrow = np.empty((2, policies)), np.empty(2)
+    repels = len(narrow) > 0  # some of the policies: those with a ratio
+    narrow_rows, narrow_columns = np.empty((len(narrow), rows), dtype), np.empty((len(narrow), columns), dtype)
+    narrow_by_row, narrow_by_column = np.empty_like(narrow_rows), np.empty_like(narrow_columns)
     bare = False
     for k in range(policies):
         place_of[k] = groups[k] if groups[k] >= 0 else several
@@ -290,6 +296,9 @@ def visit(
             near[1, k] = nearest(column_centres, sides[1], centres[t, k, 1])
             gaussian(row_centres, near[0, k], centres[t, k, 0], variances[k, 0], k, of_rows)
             gaussian(column_centres, near[1, k], centres[t, k, 1], variances[k, 1], k, of_columns)
+            if repels and ratio[t, k] > 0:
+                gaussian(row_centres, near[0, k], centres[t, k, 0], narrow[k, 0], k, narrow_rows)
+                gaussian(column_centres, near[1, k], centres[t, k, 1], narrow[k, 1], k, narrow_columns)
         for j in range(some):
             bell(row_centres, places[t, j, 0], place_variance[j], j, bell_rows)
             bell(column_centres, places[t, j, 1], place_variance[j], j, place_columns)
@@ -310,6 +319,10 @@ def visit(
         if bare:
             _fill_bare_weights(log_factor, several, weights)
         for k in range(policies):
+            if repels and ratio[t, k] > 0:
+                sums[t, k] = repelled_total(weights, place_of[k], k, of_rows, of_columns, narrow_rows, narrow_columns,
+                                            digits(ratio[t, k]))  # fmt: skip
+                continue
             _over_columns(weights, place_of[k], k, of_columns, by_row)
             sums[t, k] = _total(k, by_row, of_rows)
         if not with_slopes:
@@ -320,19 +333,41 @@ def visit(
         else:
             for k in range(policies):
                 change[k] = given[t, k]
+        held[:] = 0
+        for g in range(several):
+            to_exponents[t, g] = 0.0
         for k in range(policies):
-            _over_rows(weights, place_of[k], k, of_rows, by_column)
-            _scale(k, digits(change[k]), by_row)
-            _scale(k, digits(change[k]), by_column)
+            if repels and ratio[t, k] > 0:
+                parts[:] = 0
+                to_ratio[t, k] = repelled_parts(
+                    weights, place_of[k], k, digits(change[k]), of_rows, of_columns, narrow_rows, narrow_columns,
+                    digits(ratio[t, k]), by_row, by_column, narrow_by_row, narrow_by_column, parts)  # fmt: skip
+                if place_of[k] < several:
+                    to_exponents[t, place_of[k]] += _of_map(parts, log_map, picture[t])
+                held += parts
+                to_narrow[t, k, 0], of_narrow[0] = along(
+                    row_centres, near[0, k], centres[t, k, 0], narrow[k, 0], k, narrow_rows, narrow_by_row
+                )
+                to_narrow[t, k, 1], of_narrow[1] = along(
+                    column_centres, near[1, k], centres[t, k, 1], narrow[k, 1], k, narrow_columns, narrow_by_column
+                )
+            else:
+                of_narrow[:] = 0
+                _over_rows(weights, place_of[k], k, of_rows, by_column)
+                _scale(k, digits(change[k]), by_row)
+                _scale(k, digits(change[k]), by_column)
+                if repels:
+                    to_ratio[t, k], to_narrow[t, k, 0], to_narrow[t, k, 1] = 0.0, 0.0, 0.0
             to_variances[t, k, 0], to_centres[t, k, 0] = along(
                 row_centres, near[0, k], centres[t, k, 0], variances[k, 0], k, of_rows, by_row)  # fmt: skip
             to_variances[t, k, 1], to_centres[t, k, 1] = along(
                 column_centres, near[1, k], centres[t, k, 1], variances[k, 1], k, of_columns, by_column)  # fmt: skip
-        held[:] = 0
+            to_centres[t, k, 0] += of_narrow[0]
+            to_centres[t, k, 1] += of_narrow[1]
         for g in range(several + 1):
             count, of_exponent = 0, 0.0
             for k in range(policies):
-                if place_of[k] == g:
+                if place_of[k] == g and not (repels and ratio[t, k] > 0):
                     who[count] = k
                     count += 1
                 if count == 4 or (k == policies - 1 and count):
@@ -340,7 +375,7 @@ def visit(
                                              held)  # fmt: skip
                     count = 0
             if g < several:
-                to_exponents[t, g] = of_exponent
+                to_exponents[t, g] += of_exponent
         if len(its_harmonics):
             _of_directions(up, right, held, t, to_harmonics)
         for j in range(some):
@@ -376,30 +411,37 @@ def _enter(frame, log_map, relative, with_slopes):
     several = argument(frame, 14)[1][0]
     exponents = carray(argument(frame, 14)[0], several, np.float64)
     place_variance = carray(argument(frame, 15)[0], places, np.float64)
-    centres = carray(argument(frame, 16)[0], (steps, policies, 2), np.float64)
-    harmonic = argument(frame, 17)[1][1]
-    harmonics = carray(argument(frame, 17)[0], (steps, harmonic), np.float64)
-    strength = carray(argument(frame, 18)[0], (steps, places), np.float64)
-    drifts = argument(frame, 19)[1][1]
-    drift = carray(argument(frame, 19)[0], (steps, drifts), np.float64)
+    repelled = argument(frame, 16)[1][0]
+    narrow = carray(argument(frame, 16)[0], (repelled, 2), np.float64)
+    centres = carray(argument(frame, 17)[0], (steps, policies, 2), np.float64)
+    harmonic = argument(frame, 18)[1][1]
+    harmonics = carray(argument(frame, 18)[0], (steps, harmonic), np.float64)
+    strength = carray(argument(frame, 19)[0], (steps, places), np.float64)
+    drifts = argument(frame, 20)[1][1]
+    drift = carray(argument(frame, 20)[0], (steps, drifts), np.float64)
+    ratio = carray(argument(frame, 21)[0], (steps, repelled), np.float64)
     sums = carray(result(frame, 0)[0], (steps, policies), np.float64)
     if with_slopes:
         share = carray(result(frame, 1)[0], (steps, policies), np.float64)
         to_variances = carray(result(frame, 2)[0], (steps, policies, 2), np.float64)
         to_exponents = carray(result(frame, 3)[0], (steps, several), np.float64)
         to_place_variance = carray(result(frame, 4)[0], (steps, places), np.float64)
-        to_centres = carray(result(frame, 5)[0], (steps, policies, 2), np.float64)
-        to_harmonics = carray(result(frame, 6)[0], (steps, harmonic), np.float64)
-        to_strength = carray(result(frame, 7)[0], (steps, places), np.float64)
-        to_drift = carray(result(frame, 8)[0], (steps, drifts), np.float64)
+        to_narrow = carray(result(frame, 5)[0], (steps, repelled, 2), np.float64)
+        to_centres = carray(result(frame, 6)[0], (steps, policies, 2), np.float64)
+        to_harmonics = carray(result(frame, 7)[0], (steps, harmonic), np.float64)
+        to_strength = carray(result(frame, 8)[0], (steps, places), np.float64)
+        to_drift = carray(result(frame, 9)[0], (steps, drifts), np.float64)
+        to_ratio = carray(result(frame, 10)[0], (steps, repelled), np.float64)
     else:  # not written to
-        share, to_exponents, to_place_variance = given, given, given
+        share, to_exponents, to_place_variance, to_narrow = given, given, given, centres
         to_variances, to_centres, to_harmonics, to_strength, to_drift = centres, centres, given, given, given
+        to_ratio = given
     visit(
         groups, log_map, relative, picture, gaze, place, bound, scored, rows, columns, sides, np.float64(how[0]),
         given, how[1] == 1, with_slopes,
-        variances, exponents, place_variance, centres, harmonics, strength, drift,
-        sums, share, to_variances, to_exponents, to_place_variance, to_centres, to_harmonics, to_strength, to_drift,
+        variances, exponents, place_variance, narrow, centres, harmonics, strength, drift, ratio,
+        sums, share, to_variances, to_exponents, to_place_variance, to_narrow, to_centres, to_harmonics, to_strength,
+        to_drift, to_ratio,
     )  # fmt: skip
 
 

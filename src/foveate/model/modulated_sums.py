@@ -8,6 +8,9 @@ exponential a cell serves them all. A Gaussian is a factor on the rows times one
 products of matrices and vectors (`modulated_kernel.py`), for the scored steps, some at a time (`modulated_blocks.py`).
 
 In single precision (`Steps.in_single_precision`) the logarithm of a sum is good to about 1e-6, in half the time.
+
+The paper's repelled policy, once factors modulate it, is the positive part of the difference of two such Gaussians,
+which the loop for processors sums cell by cell (`repelled_loop.py`), always in double precision.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +31,7 @@ from foveate.model.modulated_blocks import mixed, sums_of_scored
 from foveate.model.modulated_kernel import EMPTY, Common, Kind, Maps, OfSteps, Scenery, sums, upper_bound
 from foveate.model.modulated_tiles import available
 from foveate.model.places import Places
-from foveate.model.policies import Policy, SalientGaussian, nearest_centre
+from foveate.model.policies import Global, Policy, RepelledGlobal, SalientGaussian, nearest_centre
 from foveate.model.steps import Steps, larger_cells
 
 SUMMED = Directions | Places | SaliencyDrift  # the factors that these sums know
@@ -37,6 +40,8 @@ SUMMED = Directions | Places | SaliencyDrift  # the factors that these sums know
 # underflow: the definition, which works on logarithms, takes over.
 SMALLEST = {"float32": 1e-28, "float64": 1e-280}
 
+MOST_RATIO = 600.0  # of two Gaussians, as a logarithm: still a number, and whatever is repelled so much is gone
+
 # Log of the sum of each policy's weight by its definition.
 ByDefinition = Callable[[Sequence[Policy]], Float[Array, "policy path step"]]
 
@@ -44,8 +49,13 @@ ByDefinition = Callable[[Sequence[Policy]], Float[Array, "policy path step"]]
 def known(policy: Policy) -> bool:
     """Whether these sums serve the policy."""
     if isinstance(policy, Modulated):
-        return isinstance(policy.policy, SalientGaussian) and all(isinstance(it, SUMMED) for it in policy.factors)
+        served = isinstance(policy.policy, SalientGaussian | RepelledGlobal)
+        return served and all(isinstance(it, SUMMED) for it in policy.factors)
     return isinstance(policy, SalientGaussian)
+
+
+def _repelled(policies: Sequence[Policy]) -> tuple[bool, ...]:
+    return tuple(isinstance(it.base, RepelledGlobal) for it in policies)
 
 
 def log_sums(policies: Sequence[Policy], steps: Steps, otherwise: ByDefinition) -> list[Float[Array, "path step"]]:
@@ -69,12 +79,15 @@ def _factors(policy: Policy) -> tuple[Factor, ...]:
 def serves_mixture(policies: Sequence[Policy], steps: Steps) -> bool:
     """Whether `log_mixture` can be asked for: all policies have the same factors, and their sums come with slopes."""
     factors = _factors(policies[0])
-    return _with_slopes(steps) and all(known(it) and same_factors(_factors(it), factors) for it in policies)
+    return _with_slopes(policies, steps) and all(known(it) and same_factors(_factors(it), factors) for it in policies)
 
 
-def _with_slopes(steps: Steps) -> bool:
-    """Whether one visit gives sums and slopes: by the loop for processors, or by the kernel for GPUs."""
-    return (steps.batched and steps.single and available()) or (not steps.batched and jax.default_backend() == "cpu")
+def _with_slopes(policies: Sequence[Policy], steps: Steps) -> bool:
+    """Whether one visit gives sums and slopes: by the loop for processors, or by the kernel for GPUs, which knows no
+    repulsion."""
+    if steps.batched:
+        return steps.single and available() and not any(_repelled(policies))
+    return jax.default_backend() == "cpu"
 
 
 def log_mixture(
@@ -100,9 +113,11 @@ def log_mixture(
 def _with_common_factors(
     policies: Sequence[Policy], steps: Steps, otherwise: ByDefinition
 ) -> Float[Array, "path step policy"]:
+    if any(_repelled(policies)) and not _with_slopes(policies, steps):
+        return jnp.moveaxis(jnp.asarray(otherwise(policies)), 0, -1)
     ready = _Ready.of(policies, steps)
     kind, maps, common = ready.kind, ready.maps, ready.common
-    if not _with_slopes(steps):
+    if not _with_slopes(policies, steps):
         found = jnp.asarray(lax.map(lambda row: sums(kind, maps, row[0], common, row[1]), (ready.scenery, ready.own)))
     else:
         flat = jax.tree.map(
@@ -133,14 +148,15 @@ class _Ready(NamedTuple):
     def of(cls, policies: Sequence[Policy], steps: Steps) -> "_Ready":
         """For policies with the same factors."""
         factors = _factors(policies[0])
-        gaussians = [base for base in (it.base for it in policies) if isinstance(base, SalientGaussian)]
+        gaussians, repelled = [_gaussian(it.base) for it in policies], _repelled(policies)
         groups, exponents = _by_exponent(gaussians)
         grid = larger_cells(steps.grid) if steps.larger else steps.grid
-        single = steps.single or steps.larger
+        single = (steps.single or steps.larger) and not any(repelled)
         kind = Kind(groups, grid, "float32" if single else "float64", tiles=steps.batched and single and available())
         maps, largest = _maps(steps, kind, drift=any(isinstance(it, SaliencyDrift) for it in factors))
         steepest = jnp.max(jnp.abs(maps.log_relative), axis=(1, 2), initial=0.0)
-        common = _common(gaussians, factors, exponents)
+        narrow = [it.base.repelling if isinstance(it.base, RepelledGlobal) else jnp.ones(2) for it in policies]
+        common = _common(gaussians, factors, exponents, narrow if any(repelled) else [])
 
         def of_row(row: tuple[Array, History]) -> tuple[Scenery, OfSteps]:
             index, history = row
@@ -154,7 +170,12 @@ class _Ready(NamedTuple):
         scale = scenery.bound[..., None] + powers * largest[jnp.asarray(steps.picture)][:, None, None]
         if steps.larger:
             common, more = _on_larger_cells(steps.grid, grid, common, own.centres)
-            scale = scale + more
+            scale = scale + np.log(steps.grid.cells / grid.cells) + jnp.where(np.array(repelled), 0.0, more)
+        if any(repelled):
+            wide, narrower = _log_at_nearest(steps.grid, grid, common, own.centres)
+            ratio = jnp.exp(jnp.minimum(narrower - wide, MOST_RATIO))
+            own = own._replace(ratio=jnp.where(np.array(repelled), ratio, 0.0))
+            scale = scale + jnp.where(np.array(repelled), wide, 0.0)
         return cls(kind, maps, scenery, common, own, scale)
 
     def exact(self, found: Array) -> Bool[Array, ""]:
@@ -166,18 +187,29 @@ def _on_larger_cells(
     grid: Grid, larger: Grid, common: Common, centres: Float[Array, "path step policy 2"]
 ) -> tuple[Common, Float[Array, "path step policy"]]:
     """Gaussians as they are on average over the cells that a larger one is made of, and what the logarithm of their
-    sums then lacks.
+    sums then lacks, other than that each larger cell stands for several.
 
     The average of exp(-d^2 / 2 v) over places spread with variance u around d is about sqrt(v / w) exp(-d^2 / 2 w) with
-    w = v + u: narrow Gaussians do not slip between the centres of larger cells. Each larger cell stands for several,
-    and Gaussians are relative to their value at the nearest cell, which is another one.
+    w = v + u: narrow Gaussians do not slip between the centres of larger cells. And Gaussians are
+    relative to their value at the nearest cell, which is another one.
     """
     sides, larger_sides = np.asarray(grid.cell_deg), np.asarray(larger.cell_deg)
     spread = (np.square(larger_sides) - np.square(sides)) / 12  # of the centres of the cells of a larger one
     narrow, wide = common.variances, common.variances + spread
     away = [jnp.square(jnp.stack(nearest_centre(it, centres), axis=-1) - centres) for it in (larger, grid)]
     lacking = 0.5 * jnp.log(narrow / wide) - 0.5 * away[0] / wide + 0.5 * away[1] / narrow
-    return common._replace(variances=wide), np.log(grid.cells / larger.cells) + jnp.sum(lacking, axis=-1)
+    return common._replace(variances=wide, narrow=common.narrow + spread), jnp.sum(lacking, axis=-1)
+
+
+def _log_at_nearest(
+    grid: Grid, summed: Grid, common: Common, centres: Float[Array, "path step policy 2"]
+) -> list[Float[Array, "path step policy"]]:
+    """Log of the wide and of the narrow Gaussian, as masses of a cell of the grid, at the centre of the cell nearest to
+    them on the grid that is summed over."""
+    away = jnp.square(jnp.stack(nearest_centre(summed, centres), axis=-1) - centres)
+    side = np.log(np.asarray(grid.cell_deg))
+    return [jnp.sum(side - 0.5 * jnp.log(2 * jnp.pi * it) - 0.5 * away / it, axis=-1)
+            for it in (common.variances, common.narrow)]  # fmt: skip
 
 
 def _maps(steps: Steps, kind: Kind, drift: bool) -> tuple[Maps, Float[Array, " picture"]]:
@@ -212,14 +244,26 @@ def _by_exponent(policies: Sequence[SalientGaussian]) -> tuple[tuple[int | None,
     return tuple(places), jnp.stack([jnp.asarray(it, jnp.float64) for it in different] or [jnp.zeros(())])
 
 
+def _gaussian(policy: Policy) -> SalientGaussian:
+    """The policy's wide Gaussian, if it is repelled."""
+    if isinstance(policy, RepelledGlobal):
+        return Global(policy.xi)
+    assert isinstance(policy, SalientGaussian)
+    return policy
+
+
 def _common(
-    policies: Sequence[SalientGaussian], factors: tuple[Factor, ...], exponents: Float[Array, " group"]
+    policies: Sequence[SalientGaussian],
+    factors: tuple[Factor, ...],
+    exponents: Float[Array, " group"],
+    narrow: Sequence[Array],
 ) -> Common:
     variance = [jnp.broadcast_to(it.variance, (it.count,)) for it in factors if isinstance(it, Places)]
     return Common(
         variances=jnp.stack([jnp.asarray(it.variances) for it in policies]),
         exponents=exponents,
         place_variance=jnp.concatenate([jnp.zeros(0), *variance]),
+        narrow=jnp.stack(narrow) if narrow else jnp.zeros((0, 2)),
     )
 
 
@@ -248,5 +292,6 @@ def _of_steps(
         harmonics=harmonics,
         strength=jnp.concatenate(strength, axis=1),
         drift=sum(drift, jnp.zeros(steps))[:, None] if drift else jnp.zeros((steps, 0)),
+        ratio=jnp.zeros((steps, 0)),
     )
     return own, jnp.concatenate(place, axis=1)
