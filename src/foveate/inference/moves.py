@@ -5,6 +5,11 @@ for the next draw to have forgotten the last. Between them, one of a few places 
 proposes may be taken instead of the present one, by their weights: that is how chains change modes. One place alone
 would rarely be taken where there are dozens of numbers.
 
+A cheaper density much like the target (`Target.coarsened`) says where trajectories go and which proposal is picked; the
+target itself then says whether the place is taken. That costs some acceptance, less than a half of the time, and
+nothing of what is exact: leaps may follow any force, and a move that leaves one density as it is may propose for
+another (delayed acceptance; Christen and Fox, 2005).
+
 Chains are plans (`plans.py`): they ask for densities and gradients, and whoever carries them out answers.
 """
 
@@ -64,7 +69,8 @@ def move(
     """
     given, factor = mixture, _largest(mixture)
     place = np.array(starts, dtype=np.float64)
-    value, slope = yield Ask(place, slopes=True)
+    value = (yield Ask(place)).values
+    rough, slope = yield Ask(place, slopes=True, rough=True)
     first_step = np.log(1.2 * place.shape[1] ** -0.25)
     log_step, since, evaluations, seen, kept = first_step, 0, len(place), [], []
     jumps = proposals = 0
@@ -79,22 +85,24 @@ def move(
         leaps = LEAPS[turn * LEAPS_STRIDE % len(LEAPS)]
         speed = rng.standard_normal(place.shape)
         energy = value - 0.5 * np.square(speed).sum(axis=1)
-        there, there_value, there_slope = place, value, slope
+        there, there_rough, there_slope = place, rough, slope
         for _ in range(leaps):
             speed = speed + 0.5 * step * there_slope @ factor
             there = there + step * speed @ factor.T
-            there_value, there_slope = yield Ask(there, slopes=True)
+            there_rough, there_slope = yield Ask(there, slopes=True, rough=True)
             speed = speed + 0.5 * step * there_slope @ factor
+        there_value = (yield Ask(there)).values
         gained = there_value - 0.5 * np.square(speed).sum(axis=1) - energy
         acceptance, diverging = _chance(gained), ~(np.abs(gained) < DIVERGENCE)
-        place, value, slope = _taken(rng, acceptance, (there, there_value, there_slope), (place, value, slope))
-        evaluations += leaps * len(place)
+        new, old = (there, there_value, there_rough, there_slope), (place, value, rough, slope)
+        place, value, rough, slope = _taken(rng, acceptance, new, old)
+        evaluations += (leaps + 1) * len(place)
         if turn % JUMP_EVERY == 0:
-            place, value, jumped = yield from _jump(mixture, rng, place, value)
+            place, value, rough, jumped = yield from _jump(mixture, rng, place, value, rough)
             if jumped.any():
-                slope[jumped] = (yield Ask(place[jumped], slopes=True)).slopes
+                slope[jumped] = (yield Ask(place[jumped], slopes=True, rough=True)).slopes
             jumps, proposals = jumps + int(jumped.sum()), proposals + len(place)
-            evaluations += len(place) * PROPOSALS + int(jumped.sum())
+            evaluations += len(place) * PROPOSALS + 2 * int(jumped.sum())
         if turn < warmup:
             log_step += LEARNING * (acceptance.mean() - ACCEPTANCE) / np.sqrt(turn - since + 1)
             seen.append(place)
@@ -119,24 +127,34 @@ def _chance(gained: Float[np.ndarray, " chain"]) -> Float[np.ndarray, " chain"]:
 
 def _taken(rng: np.random.Generator, chance: np.ndarray, new: tuple, old: tuple) -> tuple:
     """For each chain the new place, value and slope with this probability, else the old ones."""
-    taken = rng.random(len(chance)) < chance
+    return _where(rng.random(len(chance)) < chance, new, old)
+
+
+def _where(taken: np.ndarray, new: tuple, old: tuple) -> tuple:
     return tuple(np.where(taken.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(new, old, strict=True))
 
 
 def _jump(
-    mixture: Mixture, rng: np.random.Generator, place: np.ndarray, value: np.ndarray
-) -> Plan[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Some proposals of the mixture to each chain: places, values, and which chains took one.
+    mixture: Mixture, rng: np.random.Generator, place: np.ndarray, value: np.ndarray, rough: np.ndarray
+) -> Plan[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Some proposals of the mixture to each chain: places, values, rough values, and which chains took one.
 
-    Of the present place and the proposals one is picked by its importance weight, density over proposal density, which
-    leaves the posterior as it is (iterated sampling and importance resampling; Andrieu, Lee and Vihola, 2018).
+    Of the present place and the proposals one is picked by its importance weight, rough density over proposal density,
+    which leaves the rough density as it is (iterated sampling and importance resampling; Andrieu, Lee and Vihola,
+    2018); the target takes it or leaves it.
     """
-    chains, size = place.shape
+    chains = len(place)
     proposed = mixture.independent(chains * PROPOSALS, rng)
-    found, log_proposal = (yield Ask(proposed)).values, mixture.log_density(proposed)
-    log_weight = np.column_stack([value - mixture.log_density(place), (found - log_proposal).reshape(chains, -1)])
+    found, log_proposal = (yield Ask(proposed, rough=True)).values, mixture.log_density(proposed)
+    log_weight = np.column_stack([rough - mixture.log_density(place), (found - log_proposal).reshape(chains, -1)])
     picked = np.argmax(log_weight + rng.gumbel(size=log_weight.shape), axis=1)
-    every = np.concatenate([place[:, None], proposed.reshape(chains, PROPOSALS, size)], axis=1)
-    values = np.column_stack([value, found.reshape(chains, -1)])
-    mine = np.arange(chains)
-    return every[mine, picked], values[mine, picked], picked > 0
+    asked, mine = np.flatnonzero(picked > 0), np.arange(chains)
+    new_place, new_rough, new_value = place.copy(), rough.copy(), value.copy()
+    if len(asked):
+        chosen = mine[asked] * PROPOSALS + picked[asked] - 1
+        new_place[asked], new_rough[asked] = proposed[chosen], found[chosen]
+        new_value[asked] = (yield Ask(new_place[asked])).values
+    taken = rng.random(chains) < _chance((new_value - new_rough) - (value - rough))
+    moved = taken & (picked > 0)
+    kept = _where(moved, (new_place, new_value, new_rough), (place, value, rough))
+    return *kept, moved
