@@ -22,6 +22,8 @@ from foveate.inference.fit import chosen_sampler
 from foveate.inference.posterior import Posterior
 from foveate.model.model import Model
 
+ALTERNATING = 4  # models that are fitted at a time
+
 # Called with every fit that is there: its task, the posterior, how many are done, of how many.
 Finished = Callable[[FitTask, Posterior, int, int], None]
 
@@ -83,12 +85,15 @@ class FoldFits:
             for store in stores.values():
                 kept.enter_context(store.writing())
             there = {where: set(store.finished()) for where, store in stores.items()}
-            # Models alternate, so that no two workers begin by compiling the same: one finds what the other made.
+            # Some models alternate, so that no two workers begin by compiling the same: one finds what the other made.
+            # Not all: what is compiled of many models does not fit into a process (`compiled.py`).
+            some = [self.fitted[first : first + ALTERNATING] for first in range(0, len(self.fitted), ALTERNATING)]
             missing = [
                 (model, fold, observer)
+                for models in some
                 for fold in self.folds
                 for observer in self.observers
-                for model in self.fitted
+                for model in models
                 if observer not in there[model, fold]
             ]
             if not missing:
