@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 import foveate
 from foveate import InputError
-from foveate.experiments.learning_curves import KINDS, LearningCurves
+from foveate.experiments.learning_curves import KINDS, WEIGHTS, LearningCurves
+from foveate.experiments.learning_curves import SETTINGS as SETTINGS_OF
 from foveate.figures.learning_curves import gain, learning_curves, learning_gains
 
 SETTINGS = {"chains": 2, "warmup": 20, "draws": 20}
@@ -71,6 +72,31 @@ def test_fits_of_another_seed_are_refused(finished):
 def test_more_pictures_than_a_fold_leaves_are_refused(finished, data):
     with pytest.raises(InputError, match="leaves 4"):
         LearningCurves.of("none", finished.model, data, finished.folds, seed=1, numbers=(5,))
+
+
+@pytest.fixture(scope="module")
+def by_weights(tmp_path_factory, data) -> LearningCurves:
+    made = curves(tmp_path_factory.mktemp("weights"), data)
+    made = replace(made, by=WEIGHTS, settings=SETTINGS_OF[WEIGHTS] | {"draws": 40})
+    made.run()
+    return made
+
+
+def test_weights_and_chains_say_the_same(finished, by_weights):
+    """Where data are many, the population's own spread matters little: means are within what so few draws tell."""
+    for kind in KINDS:
+        one, other = (
+            made._read(made.file_of(kind, 4, 2), made._stamp(kind, 4, 2))[0] for made in (finished, by_weights)
+        )
+        assert one.shape[1:] == other.shape[1:]
+        apart = (one.mean(axis=0) - other.mean(axis=0)) / other.std(axis=0)
+        np.testing.assert_allclose(apart, 0.0, atol=1.0)
+    assert by_weights.results()["curves"][0]["median_pareto_k"]["separate"] < 0.7
+
+
+def test_another_way_of_drawing_is_refused():
+    with pytest.raises(InputError, match="say chains or weights"):
+        LearningCurves.of("none", foveate.named_model("full"), {}, None, seed=1, by="magic")
 
 
 def test_results_have_every_kind_and_are_drawn(finished):

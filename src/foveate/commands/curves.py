@@ -31,6 +31,9 @@ EXAMPLE = (
 )
 
 
+WORDS = {"chains": "largest R-hat", "weights": "median Pareto k-hat of the worst kind"}
+
+
 @grouped
 def curves(
     out: Results,
@@ -40,6 +43,10 @@ def curves(
     observers: Observers = "all",
     folds: Annotated[str, typer.Option(help="'all', or numbers from 1 to 5 with commas between.")] = "all",
     cells: Cells = 64,
+    by: Annotated[
+        str,
+        typer.Option(help="'chains' (exact) or 'weights' (draws given the learnt population, far faster)."),
+    ] = "chains",
     warmup: Annotated[int, typer.Option(min=20, help="Iterations in which chains learn.")] = 80,
     draws: Annotated[int, typer.Option(min=20, help="Draws kept of each of four chains.")] = 100,
     *,
@@ -48,7 +55,7 @@ def curves(
     """Fit what is missing, judge, write, print the gains. --workers is the number of threads."""
     numbers = _numbers(pictures)
     asked = {"data": data, "model": model, "pictures": pictures, "observers": observers, "folds": folds}
-    asked |= {"cells": cells, "warmup": warmup, "draws": draws, "seed": run.seed}
+    asked |= {"cells": cells, "by": by, "warmup": warmup, "draws": draws, "seed": run.seed}
     if run.scheduler is not None:
         raise InputError("--scheduler: these fits see all observers at once and run in one place; leave it out.")
 
@@ -65,7 +72,8 @@ def curves(
             out / "fits", named_model(model, **({"durations": False} if untimed else {})), each[MAPS[0]], dealt,
             seed=run.seed, numbers=numbers,
             chosen=numbers_of_folds(folds, len(dealt)),
-            settings={"chains": 4, "warmup": warmup, "draws": draws}, threads=run.workers,
+            settings={"chains": 4, "warmup": warmup, "draws": draws} if by == "chains" else None, by=by,
+            threads=run.workers,
         )  # fmt: skip
         return _run(Job(MADE_BY, out, asked, SUMMARY, (PAGE, "fits")), run, made)
 
@@ -109,7 +117,7 @@ def _write(results: Mapping[str, Any], out: Path) -> dict[str, Any]:
         f"Model `{results['model']}`, {results['observers']} observers, folds {', '.join(map(str, results['folds']))}, "
         f"seed {results['seed']}. Bits per held-out fixation over uniform, of the posterior predictive density; "
         "differences with intervals of 95 %, paired by observer and picture.", "",
-        "| pictures | separate | pooled | hierarchical | less separate | less pooled | largest R-hat |",
+        f"| pictures | separate | pooled | hierarchical | less separate | less pooled | {WORDS[results['by']]} |",
         "|---|---|---|---|---|---|---|",
         *[_row(it) for it in results["curves"]], "",
         f"![Bits and gains by training pictures]({FIGURES}/curves.svg)", "",
@@ -124,7 +132,8 @@ def _row(curve: Mapping[str, Any]) -> str:
     bits = {it["model"]: it["mean"] for it in curve["models"]}
     gains = ["{:+.3f} ({:+.3f} to {:+.3f})".format(*gain(curve, kind)) for kind in ("separate", "pooled")]
     cells = [str(curve["pictures"]), *(f"{bits[it]:.3f}" for it in ("separate", "pooled", "hierarchical")), *gains]
-    return f"| {' | '.join(cells)} | {max(curve['max_rhat'].values()):.2f} |"
+    worst = curve["max_rhat"] if "max_rhat" in curve else curve["median_pareto_k"]
+    return f"| {' | '.join(cells)} | {max(worst.values()):.2f} |"
 
 
 def _closing_words(out: Path, summary: Mapping[str, Any]) -> str:

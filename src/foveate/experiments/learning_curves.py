@@ -7,11 +7,13 @@ smaller sets are parts of larger ones. Three kinds of fits see the same scan pat
 - *pooled*: one set of parameters for all;
 - *hierarchical*: each observer in a population that is learnt from all.
 
-All are sampled by the same kernel (`inference/hierarchy.py`). The score is that of the posterior predictive density.
+All are sampled in the same way: by chains (`inference/hierarchy.py`), which are exact, or, in a tenth of the time, by
+weighted draws around tops given the learnt population (`inference/population_draws.py`). The score is that of the
+posterior predictive density.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -25,17 +27,21 @@ from jaxtyping import Float, PRNGKeyArray
 from foveate.data.dataset import Dataset, Observed, each_observer
 from foveate.errors import InputError
 from foveate.evaluate.compare import compare
+from foveate.evaluate.fitted import Fitted
 from foveate.evaluate.folds import Folds, random_folds
-from foveate.evaluate.scores import NATS_PER_BIT, score_steps
+from foveate.evaluate.predictive import predictive_bits
 from foveate.evaluate.trials import thinned
 from foveate.inference.diagnosis import chain_diagnostics
+from foveate.inference.draws import generator
 from foveate.inference.files import write_whole
 from foveate.inference.fit import observer_key
 from foveate.inference.hierarchy import Sampler
-from foveate.inference.likelihoods import AgainstGaussian, Pooled, TargetLikelihoods, targets_of
-from foveate.inference.population import dispersed, hyperprior_of, learn_population, learnt
+from foveate.inference.likelihoods import AgainstGaussian, Likelihoods, Pooled, TargetLikelihoods, targets_of
+from foveate.inference.population import TYPICAL_SPREAD, dispersed, hyperprior_of, learn_population, learnt
 from foveate.inference.population_chains import checkpoints
+from foveate.inference.population_draws import observer_draws
 from foveate.inference.population_files import read_arrays, write_arrays
+from foveate.inference.quadratic import Hyperprior
 from foveate.inference.target import Target
 from foveate.model.description import describe
 from foveate.model.model import Model
@@ -45,8 +51,13 @@ from foveate.threads import one_thread_each
 KINDS = ("separate", "pooled", "hierarchical")
 NUMBERS = (3, 6, 12, 24)
 DRAWS = 50  # that predict
-SETTINGS = {"chains": 4, "warmup": 80, "draws": 100}
+CHAINS, WEIGHTS = "chains", "weights"
+SETTINGS: dict[str, dict[str, int]] = {
+    CHAINS: {"chains": 4, "warmup": 80, "draws": 100},
+    WEIGHTS: {"starts": 2, "rounds": 3, "count": 192, "draws": 50},
+}
 RESULTS = "learning_curves.json"
+WORST = {CHAINS: "max_rhat", WEIGHTS: "median_pareto_k"}  # what is said of how far fits can be trusted
 
 # Told of every part: what it is, how many are done, how many there are.
 Told = Callable[[str, int, int], None]
@@ -64,6 +75,7 @@ class LearningCurves:
     numbers: tuple[int, ...]  # of training pictures
     seed: int
     settings: Mapping[str, int]
+    by: str = CHAINS
     threads: int | None = None
 
     @classmethod
@@ -78,14 +90,17 @@ class LearningCurves:
         numbers: tuple[int, ...] = NUMBERS,
         chosen: tuple[int, ...] | None = None,
         settings: Mapping[str, int] | None = None,
+        by: str = CHAINS,
         threads: int | None = None,
     ) -> "LearningCurves":
-        """For so many training pictures each, in the chosen folds (None: all)."""
+        """For so many training pictures each, in the chosen folds (None: all); sampled `by` "chains" or "weights"."""
+        if by not in SETTINGS:
+            raise InputError(f"by = {by!r}: say {' or '.join(SETTINGS)}.")
         hyperprior_of(model)
         each, some = each_observer(data), chosen or tuple(range(1, len(folds) + 1))
         made = cls(
-            Path(folder), model, each, folds, some, tuple(sorted(set(numbers))), seed, SETTINGS | dict(settings or {}),
-            threads,
+            Path(folder), model, each, folds, some, tuple(sorted(set(numbers))), seed,
+            SETTINGS[by] | dict(settings or {}), by, threads,
         )  # fmt: skip
         for fold in some:
             fewest = min(len(made._others(own, fold)) for own in each.values())
@@ -116,7 +131,7 @@ class LearningCurves:
     def _stamp(self, kind: str, number: int, fold: int) -> dict[str, Any]:
         data = {str(who): own.fingerprint() for who, own in self.training(fold, number).items()}
         said = {"kind": kind, "model": describe(self.model), "seed": self.seed, "version": version("foveate")}
-        return said | {"data": data, "settings": dict(self.settings)}
+        return said | {"data": data, "by": self.by, "settings": dict(self.settings)}
 
     def _parts(self) -> list[tuple[int, int, str]]:
         return [(number, fold, kind) for number in self.numbers for fold in self.chosen for kind in KINDS]
@@ -138,18 +153,26 @@ class LearningCurves:
                 self._read(file, stamp)
                 continue
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(self.seed), fold), number)
-            theta = sampled(kind, self.model, self.training(fold, number), key, self.settings, self.threads)
-            flat = theta.reshape(-1, *theta.shape[2:])
-            rhat = chain_diagnostics(theta.reshape(*theta.shape[:2], -1))[0].max()
-            vectors = thinned(flat.reshape(len(flat), -1), min(DRAWS, len(flat))).reshape(-1, *theta.shape[2:])
-            write_arrays(file, {"vectors": vectors}, {"stamp": stamp, "max_rhat": float(rhat)})
+            seen = self.training(fold, number)
+            if self.by == WEIGHTS:
+                vectors, worst = weighted(kind, self.model, seen, key, self.settings, self.threads)
+            else:
+                vectors, worst = self._of_chains(kind, seen, key)
+            write_arrays(file, {"vectors": vectors}, {"stamp": stamp, "worst": float(worst)})
         told("fits", len(parts), len(parts))
+
+    def _of_chains(self, kind: str, seen: Mapping[Any, Dataset], key: PRNGKeyArray) -> tuple[np.ndarray, float]:
+        """Draws of all chains, and their largest R-hat."""
+        theta = sampled(kind, self.model, seen, key, self.settings, self.threads)
+        flat = theta.reshape(-1, *theta.shape[2:])
+        rhat = chain_diagnostics(theta.reshape(*theta.shape[:2], -1))[0].max()
+        return thinned(flat.reshape(len(flat), -1), min(DRAWS, len(flat))).reshape(-1, *theta.shape[2:]), rhat
 
     def _read(self, file: Path, stamp: dict[str, Any]) -> tuple[np.ndarray, float]:
         arrays, header = read_arrays(file)
         if header["stamp"] != json.loads(json.dumps(stamp)):
             raise InputError(f"{file} is of other data, settings or another seed: give another folder.")
-        return arrays["vectors"], header["max_rhat"]
+        return arrays["vectors"], header["worst"]
 
     def scores(self, number: int) -> pd.DataFrame:
         """Bits over uniform of every held-out step for every kind of fit: a table as `compare` takes it."""
@@ -160,10 +183,7 @@ class LearningCurves:
                 for place, observer in enumerate(self.data):
                     test = self.test(observer, fold)
                     own = vectors[:, place if kind != "pooled" else 0]
-                    table = score_steps(self.model, test, own).table()
-                    bits = (table["predictive_log_probability_nats"] + np.log(test.maps.grid.cells)) / NATS_PER_BIT
-                    kept = table[["observer", "picture", "trial", "fixation"]]
-                    parts.append(kept.assign(model=kind, value=bits))
+                    parts.append(predictive_bits(Fitted(self.model, own, True, {}), test).assign(model=kind))
         return pd.concat(parts, ignore_index=True)
 
     def results(self) -> dict[str, Any]:
@@ -171,16 +191,16 @@ class LearningCurves:
         found = []
         for number in self.numbers:
             compared = compare(self.scores(number))
-            rhats = {
+            worst = {
                 kind: max(self._read(self.file_of(kind, number, fold), self._stamp(kind, number, fold))[1]
                           for fold in self.chosen)
                 for kind in KINDS
             }  # fmt: skip
             rows: dict[str, Any] = {"models": compared.models.to_dict("records")}
             rows |= {"pairs": compared.pairs.to_dict("records")}
-            found.append({"pictures": number, "max_rhat": rhats, **rows})
+            found.append({"pictures": number, WORST[self.by]: worst, **rows})
         said = {"model": self.model.name, "seed": self.seed, "observers": len(self.data), "folds": list(self.chosen)}
-        return said | {"settings": dict(self.settings), "curves": found}
+        return said | {"by": self.by} | {"settings": dict(self.settings), "curves": found}
 
     def write(self) -> Path:
         """`results` as JSON in the folder."""
@@ -201,19 +221,58 @@ def sampled(
     """Draws of every observer's vector (of one for all where they are pooled)."""
     targets, hyper = targets_of(model, data), hyperprior_of(model)
     for_start, for_chains = jax.random.split(key)
+    starts = [dispersed(target, observer_key(for_start, who), 4) for who, target in targets.items()]
+    likelihoods = _likelihoods(kind, targets.values(), hyper, threads)
     if kind == "hierarchical":
         population = learn_population(targets, for_start, threads=threads)
-        sampler = Sampler(TargetLikelihoods(targets.values(), threads), hyper, population)
     else:
-        starts = [dispersed(target, observer_key(for_start, who), 4) for who, target in targets.items()]
-        if kind == "separate":
-            densities = TargetLikelihoods(targets.values(), threads, Target.log_density)
-            likelihoods: Any = AgainstGaussian(densities, np.asarray(hyper.centre), np.asarray(hyper.width))
-        else:  # so many data that Gaussian priors of the same moments are as good
-            likelihoods, starts = Pooled(TargetLikelihoods(targets.values(), threads)), starts[:1]
-        population = learnt(likelihoods, hyper, starts, rounds=3, fixed=True)
-        sampler = Sampler(likelihoods, hyper, population, fixed=True)
+        population = learnt(likelihoods, hyper, starts[: likelihoods.observers], rounds=3, fixed=True)
+    sampler = Sampler(likelihoods, hyper, population, fixed=kind != "hierarchical")
     words = np.asarray(jax.random.key_data(for_chains)).ravel().tolist()
     chains, warmup, draws = (settings[name] for name in ("chains", "warmup", "draws"))
     *_, held = checkpoints(sampler, words, chains=chains, warmup=warmup, draws=draws)
     return held.draws["theta"]
+
+
+@double_precision
+@one_thread_each()
+def weighted(
+    kind: str,
+    model: Model,
+    data: Mapping[Any, Dataset],
+    key: PRNGKeyArray,
+    settings: Mapping[str, int],
+    threads: int | None,
+) -> tuple[Float[np.ndarray, "draw observer number"], float]:
+    """Weighted draws of every observer's vector (of one for all where they are pooled), and the median k-hat.
+
+    Climbs and parabolas are those of a cheaper density much like the likelihood; weights are by the likelihood itself.
+    """
+    targets, hyper = targets_of(model, data), hyperprior_of(model)
+    for_start, for_draws = jax.random.split(key)
+    spread = TYPICAL_SPREAD * np.asarray(hyper.width)
+    starts = [_near(model, spread, observer_key(for_start, who), settings["starts"]) for who in targets]
+    rough = _likelihoods(kind, [target.coarsened() for target in targets.values()], hyper, threads)
+    fixed = kind != "hierarchical"
+    population = learnt(rough, hyper, starts[: rough.observers], rounds=settings["rounds"], fixed=fixed)
+    exact = _likelihoods(kind, targets.values(), hyper, threads)
+    count = settings["count"]
+    found, shapes = observer_draws(exact, population, generator(for_draws), count=count, draws=settings["draws"])
+    return found, float(np.median(shapes))
+
+
+def _likelihoods(kind: str, targets: Iterable[Target], hyper: Hyperprior, threads: int | None) -> Likelihoods:
+    """What observers' vectors are drawn from, beside the population's Gaussian."""
+    if kind == "separate":
+        densities = TargetLikelihoods(targets, threads, Target.log_density)
+        return AgainstGaussian(densities, np.asarray(hyper.centre), np.asarray(hyper.width))
+    each = TargetLikelihoods(targets, threads)
+    # So many data are pooled that Gaussian priors of the same moments are as good as the model's own.
+    return Pooled(each) if kind == "pooled" else each
+
+
+def _near(model: Model, spread: np.ndarray, key: PRNGKeyArray, count: int) -> Float[np.ndarray, "start number"]:
+    """The model's present values, which should be near what observers show, and places close by."""
+    middle = np.asarray(model.to_real())
+    away = np.asarray(jax.random.normal(key, (count - 1, len(middle))))
+    return np.concatenate([middle[None], middle + spread * away])
