@@ -94,9 +94,9 @@ def test_weights_and_chains_say_the_same(finished, by_weights):
     assert by_weights.results()["curves"][0]["median_pareto_k"]["separate"] < 0.7
 
 
-def test_another_way_of_drawing_is_refused():
+def test_another_way_of_drawing_is_refused(finished, data):
     with pytest.raises(InputError, match="say chains or weights"):
-        LearningCurves.of("none", foveate.named_model("full"), {}, None, seed=1, by="magic")
+        LearningCurves.of("none", finished.model, data, finished.folds, seed=1, numbers=(1,), by="magic")
 
 
 def test_results_have_every_kind_and_are_drawn(finished):

@@ -12,7 +12,7 @@ from foveate.evaluate import calibration
 from foveate.evaluate.calibration import calibrate, smooth_maps
 from foveate.experiments.part_models import PART_MODELS, PART_TITLES, part_model
 from foveate.experiments.recovery import recovery_model
-from foveate.model import catalogue, choices, durations, factors, mechanisms, policies
+from foveate.model import catalogue, choices, directions, durations, factors, mechanisms, places, policies
 from foveate.model.catalogue import PUBLISHED, named_model
 from foveate.model.choices import Choice, SoftmaxChoice
 from foveate.model.durations import KNOWN, Durations, LogNormalDurations
@@ -32,7 +32,7 @@ def every_part() -> set[type]:
     """All policies, factors, choices and distributions of durations of the package that can be made."""
     return {
         part
-        for module in (policies, mechanisms, factors, choices, durations)
+        for module in (policies, mechanisms, factors, directions, places, choices, durations)
         for part in vars(module).values()
         if isinstance(part, type)
         and issubclass(part, (Policy, Factor, Choice, Durations))
@@ -44,7 +44,7 @@ def test_every_part_beyond_the_paper_is_in_a_small_model():
     forms = [catalogue.full(repulsion=repulsion) for repulsion in ("released", "printed", "none")]
     published = parts_of([*(named_model(name) for name in PUBLISHED), *forms])
     beyond = every_part() - published
-    assert len(beyond) >= 13
+    assert len(beyond) >= 16
     assert beyond <= parts_of(MODELS)
 
 

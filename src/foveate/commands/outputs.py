@@ -15,8 +15,8 @@ MODELS = ("full", "local_choice", "fixed_choice", "local_saliency")  # those of 
 FITTED = (*MODELS, "wayfarer")
 # The small models of experiments/part_models.py, by name here so that `--help` need not import it; a test compares.
 PARTS = (
-    "salient", "heavy_tail", "momentum", "return", "centre", "directions", "memory", "drift", "durations",
-    "durations_ahead",
+    "salient", "heavy_tail", "momentum", "return", "centre", "directions", "peaks", "here", "memory", "drift",
+    "durations", "durations_ahead",
 )  # fmt: skip
 PACKAGES = ("foveate", "jax", "blackjax", "numpy", "scipy")  # whose versions a result depends on
 

@@ -14,7 +14,7 @@ import numpy as np
 from foveate.errors import InputError, instead_of
 from foveate.model.choices import Choice, FixedChoice, OnlyPolicy, SoftmaxChoice
 from foveate.model.defaults import BASE_STARTS, COEFFICIENT, start_of, weak_prior
-from foveate.model.directions import Cardinal, Turning
+from foveate.model.directions import Cardinal, CardinalPeaks, Turning, TurningPeak
 from foveate.model.durations import Durations, LogNormalDurations
 from foveate.model.factors import Modulated, SaliencyDrift
 from foveate.model.mechanisms import (
@@ -28,7 +28,7 @@ from foveate.model.mechanisms import (
 )
 from foveate.model.model import Model
 from foveate.model.parts import parameters_of
-from foveate.model.places import VisitedBefore
+from foveate.model.places import Here, VisitedBefore
 from foveate.model.policies import Global, Local, Policy
 from foveate.model.priors import LogNormal, Normal, Prior
 
@@ -95,6 +95,15 @@ def _directions() -> Model:
     return _model("directions", Modulated(_started(SalientGlobal, "xi", "alpha"), (seen, turns)))
 
 
+def _peaks() -> Model:
+    seen, turns = _started(CardinalPeaks, "sideways", "above"), _started(TurningPeak, "ahead")
+    return _model("peaks", Modulated(_started(SalientGlobal, "xi", "alpha"), (seen, turns)))
+
+
+def _here() -> Model:
+    return _model("here", Modulated(_started(SalientGlobal, "xi", "alpha"), (_started(Here, "phi", "psi"),)))
+
+
 def _memory() -> Model:
     visited = _started(VisitedBefore, "mu", "omega", "lambda_", span=MEMORY_SPAN)
     return _model("memory", Modulated(_started(SalientGlobal, "xi", "alpha"), (visited,)))
@@ -126,6 +135,8 @@ PART_MODELS: dict[str, Callable[[], Model]] = {
     "return": _return,
     "centre": _centre,
     "directions": _directions,
+    "peaks": _peaks,
+    "here": _here,
     "memory": _memory,
     "drift": _drift,
     "durations": _durations_before,
@@ -139,6 +150,8 @@ PART_TITLES = {
     "return": "Return, choice by features",
     "centre": "Centre and floor",
     "directions": "Directions and turns",
+    "peaks": "Narrow peaks of directions",
+    "here": "The place looked at",
     "memory": "Memory of places",
     "drift": "Drift of saliency",
     "durations": "Durations, read by the choice",
