@@ -92,7 +92,8 @@ def move(
             there_rough, there_slope = yield Ask(there, slopes=True, rough=True)
             speed = speed + 0.5 * step * there_slope @ factor
         there_value = (yield Ask(there)).values
-        gained = there_value - 0.5 * np.square(speed).sum(axis=1) - energy
+        slower = 0.5 * np.square(speed).sum(axis=1)
+        gained, led = there_value - slower - energy, there_rough - slower - (energy - value + rough)
         acceptance, diverging = _chance(gained), ~(np.abs(gained) < DIVERGENCE)
         new, old = (there, there_value, there_rough, there_slope), (place, value, rough, slope)
         place, value, rough, slope = _taken(rng, acceptance, new, old)
@@ -104,7 +105,8 @@ def move(
             jumps, proposals = jumps + int(jumped.sum()), proposals + len(place)
             evaluations += len(place) * PROPOSALS + 2 * int(jumped.sum())
         if turn < warmup:
-            log_step += LEARNING * (acceptance.mean() - ACCEPTANCE) / np.sqrt(turn - since + 1)
+            # By what leads, not by the target: no step is so small that the two would agree.
+            log_step += LEARNING * (_chance(led).mean() - ACCEPTANCE) / np.sqrt(turn - since + 1)
             seen.append(place)
         else:
             kept.append((place, value, acceptance, diverging.astype(np.float64)))
