@@ -28,6 +28,7 @@ GO_ON = "what is finished is saved: see to it, and run the same command again."
 class Cluster(Place):
     """The workers of a Dask scheduler, by its address; they need this version of foveate installed."""
 
+    on_this_machine = False
     lost_in_words = "a worker or the scheduler was lost"
     advice = "perhaps for want of memory: see their logs"
 

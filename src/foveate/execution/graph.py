@@ -1,12 +1,13 @@
 """Many tasks, done wherever there is room, each result handed over as soon as it is there."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 from foveate.errors import InputError
 from foveate.execution.places import Place
-from foveate.execution.tasks import FitTask, perform
+from foveate.execution.tasks import FitTask, perform, perform_together
+from foveate.inference.fit import fits_together
 from foveate.inference.posterior import Posterior
 
 AHEAD = 2  # tasks that are handed out for each that runs, so that no worker waits for the next
@@ -17,10 +18,14 @@ LOOK_S = 10.0  # how often a place is asked whether there is still anybody to wa
 def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask, Posterior]]:
     """Every task with its posterior, in the order in which they come.
 
-    Results do not depend on the place. Tasks that were lost with whoever computed them are done again.
+    Results do not depend on the place. Tasks that were lost with whoever computed them are done again. Those that are
+    best done side by side, on a GPU of this machine, are done so first.
     """
+    batched = {task for task in tasks if place.on_this_machine and fits_together(task.run.model, task.run.sampler)}
+    for some in _of_one_kind(task for task in tasks if task in batched):
+        yield from perform_together(some)
     waiting: dict[Future, FitTask] = {}
-    left, losses = list(reversed(tasks)), Counter[str]()
+    left, losses = [task for task in reversed(tasks) if task not in batched], Counter[str]()
     try:
         while left or waiting:
             try:
@@ -40,6 +45,14 @@ def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask,
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _of_one_kind(tasks: Iterable[FitTask]) -> list[list[FitTask]]:
+    """Tasks of the same model and sampler, of whatever observers and folds."""
+    kinds: dict[tuple, list[FitTask]] = {}
+    for task in tasks:
+        kinds.setdefault((id(task.run.model), str(task.run.settings)), []).append(task)
+    return list(kinds.values())
 
 
 def _hand_out(left: list[FitTask], waiting: dict[Future, FitTask], place: Place) -> None:

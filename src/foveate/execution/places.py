@@ -30,6 +30,7 @@ class Place(ABC):
     # a future raises if its task was tried again elsewhere and has taken every worker with it.
     lost: tuple[type[BaseException], ...] = ()
     deadly: tuple[type[BaseException], ...] = ()
+    on_this_machine = True
     lost_in_words = "a worker process died"
     advice = "perhaps for want of memory: use fewer workers"
     executor: Executor | None = None

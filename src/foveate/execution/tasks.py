@@ -1,13 +1,13 @@
 """Fits as tasks: each a piece of work that stands for itself, whatever computes it, and where."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foveate.data.dataset import Dataset
 from foveate.execution.cache import keep_compiled
 from foveate.execution.run import Run
-from foveate.inference.fit import chosen_sampler, fit, observer_key
+from foveate.inference.fit import chosen_sampler, fit, fit_together, observer_key
 from foveate.inference.posterior import Posterior
 
 
@@ -37,3 +37,12 @@ def perform(task: FitTask) -> Posterior:
     key = observer_key(run.key, task.observer)
     sampler = chosen_sampler(run.model, run.sampler)
     return fit(run.model, task.data, key, sampler=sampler, threads=1, **run.settings)
+
+
+def perform_together(tasks: Sequence[FitTask]) -> Iterator[tuple[FitTask, Posterior]]:
+    """Every task with its posterior, as soon as it is there: fits of one model and sampler, side by side."""
+    keep_compiled()
+    run = tasks[0].run
+    keys = [observer_key(task.run.key, task.observer) for task in tasks]
+    for place, posterior in fit_together(run.model, [task.data for task in tasks], keys, **run.settings):
+        yield tasks[place], posterior
