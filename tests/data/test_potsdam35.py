@@ -161,6 +161,18 @@ def test_without_a_folder_the_message_says_what_to_set(monkeypatch):
         read_potsdam35()
 
 
+def test_the_name_of_the_data_is_as_good_as_the_variable_that_says_where_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert read_potsdam35("potsdam35", cells=16).fingerprint() == read_potsdam35(cells=16).fingerprint()
+    (tmp_path / "potsdam35").mkdir()  # a folder of that name is meant where there is one
+    with pytest.raises(InputError, match="not the potsdam35 folder"):
+        read_potsdam35("potsdam35")
+    (tmp_path / "potsdam35").rmdir()
+    monkeypatch.delenv("FOVEATE_POTSDAM35")
+    with pytest.raises(InputError, match="set the environment variable FOVEATE_POTSDAM35"):
+        read_potsdam35("potsdam35")
+
+
 def test_a_wrong_folder_is_refused_with_what_is_missing(tmp_path):
     with pytest.raises(InputError, match=r"nowhere is not a folder"):
         read_potsdam35(tmp_path / "nowhere")

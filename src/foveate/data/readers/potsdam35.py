@@ -20,7 +20,7 @@ from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
 from foveate.errors import InputError, some_of
 
-VARIABLE = "FOVEATE_POTSDAM35"
+VARIABLE, NAME = "FOVEATE_POTSDAM35", "potsdam35"
 PICTURES = tuple(range(1, 31))
 
 # How the published maps were made: cells a side, and standard deviation of the Gaussian.
@@ -87,6 +87,8 @@ def released_px(
 
 
 def _folder(folder: str | Path | None) -> Path:
+    if str(folder) == NAME and not Path(NAME).exists():  # by its name, from anywhere
+        folder = None
     if folder is None and not os.environ.get(VARIABLE):
         raise InputError(f"no folder given for potsdam35: pass one, or set the environment variable {VARIABLE} to it.")
     place = Path(os.environ[VARIABLE] if folder is None else folder)
