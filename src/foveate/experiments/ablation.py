@@ -204,11 +204,9 @@ def _spent(fits: pd.DataFrame, name: str) -> dict[str, Any]:
     """What the fits of a row took, and how far their weights can be trusted."""
     mine = fits.loc[(fits["model"] == name).to_numpy()] if len(fits) else fits
     if not len(mine):
-        return dict.fromkeys(("fits", "seconds", "share_pareto_k_above", "share_moved", "median_max_rhat"), np.nan)
+        return dict.fromkeys(("fits", "seconds", "share_pareto_k_above"), np.nan)
     return {
         "fits": len(mine),
         "seconds": float(np.median(mine["seconds"].to_numpy())),
         "share_pareto_k_above": float(np.mean(mine["pareto_k"].to_numpy() > LARGEST_PARETO_K)),
-        "share_moved": float(np.mean(mine["moved"].to_numpy(dtype=float))),
-        "median_max_rhat": float(np.median(mine["max_rhat"].to_numpy())),
     }
