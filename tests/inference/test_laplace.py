@@ -16,11 +16,11 @@ from foveate.inference import laplace as module
 from foveate.inference.curvature import LEVEL_NATS, Top, as_covariance, find_tops, hessian
 from foveate.inference.diagnosis import chain_diagnostics, diagnose
 from foveate.inference.importance import importance
-from foveate.inference.laplace import _explored, laplace, smoothed_weights
+from foveate.inference.laplace import _explored, _resampled, laplace, smoothed_weights
 from foveate.inference.mixture import Mixture
 from foveate.inference.moves import move
 from foveate.inference.plans import alone
-from foveate.inference.samples import silent
+from foveate.inference.samples import Weighted, silent
 from foveate.inference.target import Target
 from foveate.model.catalogue import full
 
@@ -289,6 +289,20 @@ def test_ends_of_climbs_on_one_parabola_are_one_top(known):
     assert len(tops) == 1
     assert len(ends) == 4
     assert tops[0].log_mass == pytest.approx(LOG_EVIDENCE, abs=LEVEL_NATS)
+
+
+def test_replicates_share_their_draws_where_weights_are_not_to_be_trusted():
+    """One draw of the first replicate has most of the weight of all: the others draw it as well."""
+    rng = np.random.default_rng(2)
+    real, log_weight = rng.standard_normal((3, 64, 2)), rng.standard_normal((3, 64))
+    found = {}
+    for name, most in (("trusted", 0.0), ("not", 12.0)):
+        log_weight[0, 0] = most
+        found[name] = _resampled(Weighted(real, log_weight), 400, rng)[0]
+        assert found[name].shape == (3, 400, 2)
+    of_others = {name: np.isin(it[1, :, 0], real[[0, 2], :, 0]).mean() for name, it in found.items()}
+    assert of_others["trusted"] == 0
+    assert of_others["not"] > 0.5
 
 
 def test_smoothed_weights_change_the_tail_alone():

@@ -5,9 +5,14 @@ import numpy as np
 import pytest
 
 import foveate
+from foveate.execution import graph
+from foveate.execution.places import Here
+from foveate.execution.run import Run
+from foveate.execution.tasks import FitTask
+from foveate.inference import laplace as laplace_module
 from foveate.inference import stack
 from foveate.inference.fit import fit_together, observer_key
-from foveate.inference.plans import Answer, Ask, alone, side_by_side
+from foveate.inference.plans import Ask, alone, side_by_side
 from foveate.inference.stack import Stack, targets_of_one_size, together
 from foveate.inference.target import Target, log_densities
 
@@ -77,26 +82,61 @@ def test_plans_come_to_the_same_alone_side_by_side_and_together(each):
     np.testing.assert_allclose([finished[place] for place in range(3)], alone_each, rtol=1e-6)
 
 
-def test_a_plan_that_asks_for_slopes_is_given_them():
-    def one():
-        answer = yield Ask(np.zeros((1, 2)), slopes=True)
-        return answer.slopes
-
-    plan = one()
-    next(plan)
-    with pytest.raises(StopIteration) as done:
-        plan.send(Answer(np.zeros(1), np.ones((1, 2))))
-    np.testing.assert_array_equal(done.value.value, np.ones((1, 2)))
+def slopes_at(points: np.ndarray):
+    """A plan whose result is the answer to one question."""
+    return (yield Ask(points, slopes=True))
 
 
-def test_fits_side_by_side_are_those_of_each_alone(each):
-    """The same plans with the same keys: their answers differ in the last digits alone."""
-    keys = [observer_key(jax.random.key(3), who) for who in OBSERVERS]
-    found = dict(fit_together(MODEL, each, keys, effective_draws=100))
-    for place, (data, key) in enumerate(zip(each, keys, strict=True)):
-        expected = foveate.fit(MODEL, data, key, sampler="laplace", effective_draws=100)
-        assert found[place].observer == expected.observer
-        mine, theirs = (it.numbers.reshape(-1, 2) for it in (found[place], expected))
-        apart = (mine.mean(axis=0) - theirs.mean(axis=0)) / theirs.std(axis=0)
-        np.testing.assert_allclose(apart, 0.0, atol=0.25)  # five standard errors of 400 effective draws
-        assert found[place].provenance["steps"] == expected.provenance["steps"]
+def test_slopes_are_the_same_alone_and_together(each):
+    targets = targets_of_one_size(MODEL, each)
+    finished = dict(together([slopes_at(points(3, place)) for place in range(3)], Stack.of(targets)))
+    for place, target in enumerate(targets):
+        expected = alone(slopes_at(points(3, place)), target)
+        np.testing.assert_allclose(finished[place].values, expected.values, rtol=1e-6)
+        np.testing.assert_allclose(finished[place].slopes, expected.slopes, rtol=1e-4, atol=1e-3)
+
+
+def test_chains_side_by_side_agree_with_those_of_each_alone(each):
+    """Jumps and trajectories go through batches as well."""
+    keys = [observer_key(jax.random.key(4), who) for who in OBSERVERS[:2]]
+    settings = {"moves": 60, "effective_draws": 50}
+    never = pytest.MonkeyPatch()
+    never.setattr(laplace_module, "_trusted", lambda weighted: False)
+    try:
+        found = dict(fit_together(MODEL, each[:2], keys, **settings))
+        for place in range(2):
+            expected = foveate.fit(MODEL, each[place], keys[place], sampler="laplace", **settings)
+            assert found[place].samples.facts["moved"]
+            mine, theirs = (it.numbers.reshape(-1, 2) for it in (found[place], expected))
+            apart = (mine.mean(axis=0) - theirs.mean(axis=0)) / theirs.std(axis=0)
+            np.testing.assert_allclose(apart, 0.0, atol=0.5)
+    finally:
+        never.undo()
+
+
+def test_a_setting_that_the_sampler_does_not_have_is_refused_side_by_side_too(each):
+    with pytest.raises(foveate.InputError, match="no setting 'leaps'"):
+        list(fit_together(MODEL, each[:1], [jax.random.key(1)], leaps=3))
+
+
+def test_tasks_that_go_side_by_side_come_with_all_others(each, monkeypatch):
+    """As on a GPU, where only those go side by side whose maps have no empty cells."""
+    empty = np.array(each[1].maps.values)
+    empty[:, 0, 0] = 0.0
+    maps = dict(zip(each[1].maps.pictures, empty / empty.sum(axis=(1, 2), keepdims=True), strict=True))
+    holed = foveate.Dataset(each[1].paths, foveate.SaliencyMaps.from_arrays(maps, each[1].maps.grid.extent))
+    run = Run.of(MODEL, each[0], 1, sampler="laplace", settings={"effective_draws": 20})
+    tasks = [FitTask(run, data, {"observer": data.paths.observers[0]}) for data in (each[0], holed, each[2])]
+    beside = []
+
+    def together_as_well(some):
+        beside.append([it.observer for it in some])
+        return [(it, it.observer) for it in some]
+
+    monkeypatch.setattr("jax.default_backend", lambda: "gpu")
+    monkeypatch.setattr(graph, "perform_together", together_as_well)
+    monkeypatch.setattr(graph, "perform", lambda task: task.observer)
+    with Here(1) as place:
+        found = [(task.observer, result) for task, result in graph.completed(tasks, place)]
+    assert sorted(found) == [(who, who) for who in OBSERVERS]
+    assert beside == [["ann", "cleo"]]

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+import foveate
 from foveate.errors import InputError
 from foveate.example import example_data
 from foveate.model import catalogue
@@ -63,6 +64,24 @@ def test_one_variance_serves_both_axes(steps):
     assert [it for it in one.labels if it in spreads] == ["epsilon", "xi", "zeta", "eta", "tau"]
     same = two.with_parameters({it: np.full(2, one.parameters[it]) for it in spreads})
     np.testing.assert_allclose(step_log_likelihoods(one, steps), step_log_likelihoods(same, steps), rtol=1e-12)
+
+
+@pytest.mark.parametrize("mechanisms", [{"ratio"}, {"salient_local"}, {"floor", "exponent"}])
+def test_one_variance_serves_policies_that_nothing_modulates(mechanisms, steps):
+    """Their sums, draws and maps are worked out in other ways."""
+    one = composed(mechanisms, name="one", durations=False)
+    two = composed(mechanisms | {"anisotropic"}, name="two", durations=False)
+    names = [it for it in ("epsilon", "xi") if it in one.parameters]
+    same = two.with_parameters({it: np.full(2, one.parameters[it]) for it in names})
+    for some in (steps, steps.tabulated(), steps.in_batches(), steps.in_single_precision()):
+        found = [np.asarray(step_log_likelihoods(it, some)) for it in (one, same)]
+        np.testing.assert_allclose(*found, rtol=1e-9)
+    maps = foveate.example_data(seed=1).data.maps
+    paths = [foveate.simulate(it, maps, 6, jax.random.key(2)) for it in (one, same)]
+    np.testing.assert_array_equal(paths[0].x_deg, paths[1].x_deg)
+    data = foveate.Dataset(paths[0], maps)
+    scores = [foveate.score_steps(it, data).table()["nss"].to_numpy() for it in (one, same)]
+    np.testing.assert_allclose(*scores, rtol=1e-9)
 
 
 def test_a_repulsion_without_a_variance_for_each_axis_is_refused():

@@ -47,15 +47,22 @@ def curves(
         str,
         typer.Option(help="'chains' (exact) or 'weights' (draws given the learnt population, far faster)."),
     ] = "chains",
-    warmup: Annotated[int, typer.Option(min=20, help="Iterations in which chains learn.")] = 80,
-    draws: Annotated[int, typer.Option(min=20, help="Draws kept of each of four chains.")] = 100,
+    warmup: Annotated[
+        int | None, typer.Option(min=20, help="Iterations in which chains learn: 80 unless given.", show_default=False)
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=20, help="Draws kept of each of four chains: 100.", show_default=False)
+    ] = None,
     *,
     run: Run,
 ) -> None:
     """Fit what is missing, judge, write, print the gains. --workers is the number of threads."""
     numbers = _numbers(pictures)
     asked = {"data": data, "model": model, "pictures": pictures, "observers": observers, "folds": folds}
-    asked |= {"cells": cells, "by": by, "warmup": warmup, "draws": draws, "seed": run.seed}
+    given = {name: value for name, value in {"warmup": warmup, "draws": draws}.items() if value is not None}
+    if given and by != "chains":
+        raise InputError(f"--{next(iter(given))}: it is for --by chains; leave it out.")
+    asked |= {"cells": cells, "by": by, "seed": run.seed} | given
     if run.scheduler is not None:
         raise InputError("--scheduler: these fits see all observers at once and run in one place; leave it out.")
 
@@ -72,8 +79,7 @@ def curves(
             out / "fits", named_model(model, **({"durations": False} if untimed else {})), each[MAPS[0]], dealt,
             seed=run.seed, numbers=numbers,
             chosen=numbers_of_folds(folds, len(dealt)),
-            settings={"chains": 4, "warmup": warmup, "draws": draws} if by == "chains" else None, by=by,
-            threads=run.workers,
+            settings=given, by=by, threads=run.workers,
         )  # fmt: skip
         return _run(Job(MADE_BY, out, asked, SUMMARY, (PAGE, "fits")), run, made)
 

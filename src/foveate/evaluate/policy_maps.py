@@ -52,14 +52,14 @@ def _densities(
 @_densities.register
 def _(policy: Local, history: History, picture: Picture, log_normalisers: Array) -> Float[Array, "step row column"]:
     # The nearest cell's weight is one, so the normaliser is at least that, and its inverse finite.
-    return _gaussians(history, picture, policy.epsilon, jnp.exp(-log_normalisers))
+    return _gaussians(history, picture, policy.variances, jnp.exp(-log_normalisers))
 
 
 @_densities.register
 def _(policy: Global, history: History, picture: Picture, log_normalisers: Array) -> Float[Array, "step row column"]:
     return lax.cond(
         jnp.all(log_normalisers > SMALLEST_LOG_SUM),
-        lambda: _gaussians(history, picture, policy.xi, jnp.exp(-log_normalisers)) * picture.saliency,
+        lambda: _gaussians(history, picture, policy.variances, jnp.exp(-log_normalisers)) * picture.saliency,
         lambda: _densities.dispatch(Policy)(policy, history, picture, log_normalisers),
     )
 

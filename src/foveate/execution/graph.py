@@ -21,7 +21,9 @@ def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask,
     Results do not depend on the place. Tasks that were lost with whoever computed them are done again. Those that are
     best done side by side, on a GPU of this machine, are done so first.
     """
-    batched = {task for task in tasks if place.on_this_machine and fits_together(task.run.model, task.run.sampler)}
+    batched = {
+        task for task in tasks if place.on_this_machine and fits_together(task.run.model, task.run.sampler, task.data)
+    }
     for some in _of_one_kind(task for task in tasks if task in batched):
         yield from perform_together(some)
     waiting: dict[Future, FitTask] = {}
@@ -48,10 +50,10 @@ def completed(tasks: Sequence[FitTask], place: Place) -> Iterator[tuple[FitTask,
 
 
 def _of_one_kind(tasks: Iterable[FitTask]) -> list[list[FitTask]]:
-    """Tasks of the same model and sampler, of whatever observers and folds."""
+    """Tasks of the same model, sampler and grid, of whatever observers and folds."""
     kinds: dict[tuple, list[FitTask]] = {}
     for task in tasks:
-        kinds.setdefault((id(task.run.model), str(task.run.settings)), []).append(task)
+        kinds.setdefault((id(task.run.model), str(task.run.settings), task.data.maps.grid), []).append(task)
     return list(kinds.values())
 
 

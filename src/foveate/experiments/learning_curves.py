@@ -246,7 +246,8 @@ def weighted(
 ) -> tuple[Float[np.ndarray, "draw observer number"], float]:
     """Weighted draws of every observer's vector (of one for all where they are pooled), and the median k-hat.
 
-    Climbs and parabolas are those of a cheaper density much like the likelihood; weights are by the likelihood itself.
+    Climbs begin on a cheaper density much like the likelihood. What is kept is by the likelihood itself: weights, and
+    the population, which is learnt once more from where the first climbs ended.
     """
     targets, hyper = targets_of(model, data), hyperprior_of(model)
     for_start, for_draws = jax.random.split(key)
@@ -256,6 +257,8 @@ def weighted(
     fixed = kind != "hierarchical"
     population = learnt(rough, hyper, starts[: rough.observers], rounds=settings["rounds"], fixed=fixed)
     exact = _likelihoods(kind, targets.values(), hyper, threads)
+    if not fixed:
+        population = learnt(exact, hyper, [tops[:1] for tops in population.tops], rounds=1)
     count = settings["count"]
     found, shapes = observer_draws(exact, population, generator(for_draws), count=count, draws=settings["draws"])
     return found, float(np.median(shapes))

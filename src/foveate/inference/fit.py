@@ -6,6 +6,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any, Literal, cast
 
@@ -104,7 +105,7 @@ def draw(
 ) -> Samples:
     """Draws of a target by the sampler of this name."""
     chosen = chosen_sampler(target.model, sampler)
-    try:
+    with _settings_of(chosen):
         if chosen == "importance":
             return importance(target, key, threads=threads, report=report, **settings)
         if chosen == "laplace":
@@ -114,6 +115,13 @@ def draw(
         if chosen == "smc":
             return tempered(target, key, report=report, **settings)
         return _nuts_between_modes(target, key, threads, report, settings)
+
+
+@contextmanager
+def _settings_of(chosen: str) -> Iterator[None]:
+    """A setting that a sampler does not have is the user's mistake."""
+    try:
+        yield
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
@@ -170,9 +178,11 @@ def _check_steps(model: Model, data: Dataset) -> None:
 # --- side by side ---------------------------------------------------------------------------------------------------
 
 
-def fits_together(model: Model, sampler: str) -> bool:
-    """Whether many fits of the model are best carried out side by side: on a GPU, by a sampler that is a plan."""
-    return jax.default_backend() != "cpu" and chosen_sampler(model, sampler) == "laplace"
+def fits_together(model: Model, sampler: str, data: Dataset) -> bool:
+    """Whether a fit is best carried out side by side with others: on a GPU, by a sampler that is a plan, and where sums
+    over the maps need no slow road (`Steps.in_batches`)."""
+    batched = jax.default_backend() != "cpu" and bool((data.maps.values > 0).all())
+    return batched and chosen_sampler(model, sampler) == "laplace"
 
 
 def fit_together(
@@ -185,7 +195,7 @@ def fit_together(
     started = time.perf_counter()
     make_room()
     targets = targets_of_one_size(model, each)
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), _settings_of("laplace"):
         plans = [laplace_plan(target, key, **settings) for target, key in zip(targets, keys, strict=True)]
     for index, samples in together(plans, Stack.of(targets)):
         # They are worked on together: each has its share of the time.

@@ -72,8 +72,8 @@ def laplace(
     (None: until the chains agree).
 
     `starts` (on the real line) are climbed from instead of the model's present values and places nearby. Weighted
-    draws are made until every number has so many `effective_draws`; with `moves=0` they are the result, whatever their
-    diagnosis.
+    draws are made until every number has so many `effective_draws`, or until it is plain that weights will not do; with
+    `moves=0` they are the result, whatever their diagnosis.
     """
     settings = {"climbs": climbs, "starts": starts, "replicates": replicates, "draws": draws, "moves": moves}
     plan = laplace_plan(target, key, **settings, effective_draws=effective_draws, report=report)
@@ -136,7 +136,7 @@ def _laplace(
         if moves is None:
             tops, places, spent = yield from _explored(tops, mixture, places, spread, rng, report)
             mixture = yield from _learnt(_approximation(tops), rng)
-            evaluations += spent
+            evaluations += spent + LEARNING_ROUND * (target.size <= MOST_LEARNT)
         found = yield from _moved(mixture, places, moves, rng, report)
         return Samples(
             real=found.real,

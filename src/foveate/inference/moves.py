@@ -6,9 +6,10 @@ proposes may be taken instead of the present one, by their weights: that is how 
 would rarely be taken where there are dozens of numbers.
 
 A cheaper density much like the target (`Target.coarsened`) says where trajectories go and which proposal is picked; the
-target itself then says whether the place is taken. That costs some acceptance, less than a half of the time, and
-nothing of what is exact: leaps may follow any force, and a move that leaves one density as it is may propose for
-another (delayed acceptance; Christen and Fox, 2005).
+target itself then says whether the place is taken. That costs some acceptance, and nothing of what is exact: leaps
+may follow any force, and a move that leaves one density as it is may propose for another (delayed acceptance; Christen
+and Fox, 2005). It must not be zero where the target is not, though; every few trajectories follow the target itself, in
+case it is, or nearly so.
 
 Chains are plans (`plans.py`): they ask for densities and gradients, and whoever carries them out answers.
 """
@@ -31,6 +32,7 @@ ACCEPTANCE, LEARNING = 0.8, 1.0  # wanted; how fast the step follows, less with 
 DIVERGENCE = 1000.0  # nats of energy lost or gained on a trajectory
 JUMP_EVERY = 1  # trajectories: a choice among proposals of the mixture
 PROPOSALS = 8  # in each: values alone, side by side, cost less than a trajectory, which is a gradient after another
+EXACT_EVERY = 8  # trajectories: one that follows the target
 BLOCK = 50  # moves between two looks at whether there are enough
 
 # Long warm-ups learn the metric from what chains have seen since the last of these moves. Curvature at a top may take a
@@ -85,19 +87,25 @@ def move(
         leaps = LEAPS[turn * LEAPS_STRIDE % len(LEAPS)]
         speed = rng.standard_normal(place.shape)
         energy = value - 0.5 * np.square(speed).sum(axis=1)
-        there, there_rough, there_slope = place, rough, slope
+        led_by_rough = turn % EXACT_EVERY != EXACT_EVERY - 1
+        there, reached = place, value
+        there_slope = slope if led_by_rough else (yield Ask(place, slopes=True)).slopes
         for _ in range(leaps):
             speed = speed + 0.5 * step * there_slope @ factor
             there = there + step * speed @ factor.T
-            there_rough, there_slope = yield Ask(there, slopes=True, rough=True)
+            reached, there_slope = yield Ask(there, slopes=True, rough=led_by_rough)
             speed = speed + 0.5 * step * there_slope @ factor
-        there_value = (yield Ask(there)).values
+        if led_by_rough:
+            there_rough, there_value = reached, (yield Ask(there)).values
+        else:
+            there_value, (there_rough, there_slope) = reached, (yield Ask(there, slopes=True, rough=True))
         slower = 0.5 * np.square(speed).sum(axis=1)
-        gained, led = there_value - slower - energy, there_rough - slower - (energy - value + rough)
+        gained = there_value - slower - energy
+        led = gained if not led_by_rough else there_rough - slower - (energy - value + rough)
         acceptance, diverging = _chance(gained), ~(np.abs(gained) < DIVERGENCE)
         new, old = (there, there_value, there_rough, there_slope), (place, value, rough, slope)
         place, value, rough, slope = _taken(rng, acceptance, new, old)
-        evaluations += (leaps + 1) * len(place)
+        evaluations += (leaps + (1 if led_by_rough else 2)) * len(place)
         if turn % JUMP_EVERY == 0:
             place, value, rough, jumped = yield from _jump(mixture, rng, place, value, rough)
             if jumped.any():
@@ -157,6 +165,7 @@ def _jump(
         new_place[asked], new_rough[asked] = proposed[chosen], found[chosen]
         new_value[asked] = (yield Ask(new_place[asked])).values
     taken = rng.random(chains) < _chance((new_value - new_rough) - (value - rough))
-    moved = taken & (picked > 0)
+    lost = np.isneginf(value) & np.isfinite(new_value)  # where the target has no mass: any way out is right
+    moved = (taken | lost) & (picked > 0)
     kept = _where(moved, (new_place, new_value, new_rough), (place, value, rough))
     return *kept, moved

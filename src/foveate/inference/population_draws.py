@@ -8,6 +8,7 @@ where it was learnt (empirical Bayes): what is not known of it is left out, whic
 import numpy as np
 from jaxtyping import Float
 
+from foveate.errors import InputError
 from foveate.inference.importance import pareto_k, resample
 from foveate.inference.laplace import FREEDOM, smoothed_weights
 from foveate.inference.likelihoods import Likelihoods, in_threads
@@ -32,6 +33,10 @@ def observer_draws(
     for own, proposal, value in zip(vectors, proposals, values.reshape(-1, count), strict=True):
         away = (own - population.mean) / population.spread
         log_weight = value - 0.5 * np.square(away).sum(axis=1) - proposal.log_density(own)
+        if not np.isfinite(log_weight).any():
+            raise InputError(
+                f"observer number {len(shapes) + 1}: no draw has a finite likelihood; sample by chains instead."
+            )
         found.append(own[resample(smoothed_weights(log_weight[None])[0], draws, rng)])
         shapes.append(pareto_k(log_weight))
     return np.stack(found, axis=1), np.array(shapes)

@@ -265,19 +265,19 @@ def _(policy: StaticSaliency, steps: Steps, scene: Scene) -> Float[Array, "path 
 
 @log_normaliser.register
 def _(policy: Local, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
-    return log_gaussian_sum(scene, policy.epsilon)
+    return log_gaussian_sum(scene, policy.variances)
 
 
 @log_normaliser.register
 def _(policy: Global, steps: Steps, scene: Scene) -> Float[Array, "path step"]:
     if scene.batched:
-        return log_salient_sum(scene, policy.xi)
-    total = differentiable_salient_value(scene, policy.xi)
-    least = CANCELLATION * peak(steps.grid, policy.xi)
+        return log_salient_sum(scene, policy.variances)
+    total = differentiable_salient_value(scene, policy.variances)
+    least = CANCELLATION * peak(steps.grid, policy.variances)
     # Far from everything salient the sum loses its digits, and then underflows; the definition works on logs.
     return lax.cond(
         jnp.all(total > least),
-        lambda: jnp.log(jnp.maximum(total, least)) - log_nearest(steps.grid, scene.gaze, policy.xi),
+        lambda: jnp.log(jnp.maximum(total, least)) - log_nearest(steps.grid, scene.gaze, policy.variances),
         lambda: plain_log_normaliser(policy, steps),
     )
 

@@ -6,6 +6,7 @@ is the mixture of the policies, one call gives it and its slopes (`mixed`).
 """
 
 from functools import cache, partial
+from threading import Lock
 from typing import Any
 
 import jax
@@ -17,6 +18,8 @@ from foveate.model.history import Array
 from foveate.model.model import mix
 from foveate.model.modulated_kernel import Common, Kind, Maps, OfSteps, Scenery, nowhere
 from foveate.model.modulated_tiles import visit
+
+REGISTERING = Lock()
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
@@ -157,9 +160,15 @@ def _call(
     return list(answer)
 
 
-@cache
 def _registered(what: str, digits: str) -> str:
-    """The name under which XLA knows the loop; Numba, which compiles it, is imported when it is first needed."""
+    """The name under which XLA knows the loop, which is registered once, whichever thread comes first."""
+    with REGISTERING:
+        return _register(what, digits)
+
+
+@cache
+def _register(what: str, digits: str) -> str:
+    """Numba, which compiles the loop, is imported when it is first needed."""
     from foveate.model.modulated_loop import entry
 
     name = f"foveate_modulated_{what}_{digits}"

@@ -188,7 +188,8 @@ class Steps(eqx.Module):
     def in_single_precision(self) -> "Steps":
         """The same steps with sums of modulated policies (`modulated_sums.py`), and values of repelled ones over the
         whole grid (`repulsion.py`), in single precision: up to twice as fast, and good to about 1e-6 for each step,
-        1e-4 nats for an observer. What is scored is summed in double precision."""
+        1e-4 nats for an observer. Policies that are repelled under factors stay in double precision, and so does all
+        that is scored."""
         return replace(self, single=True)
 
     @double_precision

@@ -28,6 +28,7 @@ from foveate.model.policies import (
     Policy,
     PrintedRepelledGlobal,
     RepelledGlobal,
+    SalientGaussian,
     StaticSaliency,
     axis_gaussian,
 )
@@ -154,12 +155,13 @@ def _(policy: StaticSaliency, history: History, views: Views) -> Float[Array, "p
 
 @fast_row_mass.register
 def _(policy: Local, history: History, views: Views) -> Float[Array, "path row"]:
-    return _row_factor(policy.epsilon, history, views)
+    return _row_factor(_variances(policy), history, views)
 
 
 @fast_row_mass.register
 def _(policy: Global, history: History, views: Views) -> Float[Array, "path row"]:
-    rows, columns = _row_factor(policy.xi, history, views), _column_factor(policy.xi, history, views)
+    variances = _variances(policy)
+    rows, columns = _row_factor(variances, history, views), _column_factor(variances, history, views)
     mass = rows * jnp.einsum("prc,pc->pr", views.saliency, columns)
     enough = jnp.all(total(mass) > UNDERFLOW_GUARD)
     return lax.cond(enough, lambda: mass, lambda: plain_row_mass(policy, history, views))
@@ -180,6 +182,11 @@ def _(policy: PrintedRepelledGlobal, history: History, views: Views) -> Float[Ar
     wide, (rows, columns) = _gaussians(policy.xi, history, views), _gaussians(policy.epsilon, history, views)
     difference = views.saliency * _outer(wide) - _outer((rows / views.grid.cells, columns))
     return total(jnp.maximum(difference, views.saliency * REPELLED_WEIGHT))
+
+
+def _variances(policy: SalientGaussian) -> Float[Array, "path 2"]:
+    """(row, column) for each path's own parameters."""
+    return jax.vmap(lambda own: own.variances)(policy)
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------
