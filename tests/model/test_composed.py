@@ -80,9 +80,7 @@ def test_one_variance_serves_policies_that_nothing_modulates(mechanisms, steps):
     paths = [foveate.simulate(it, maps, 6, jax.random.key(2)) for it in (one, same)]
     np.testing.assert_array_equal(paths[0].x_deg, paths[1].x_deg)
     data = foveate.Dataset(paths[0], maps)
-    scores = [
-        foveate.score_steps(it, data, np.asarray(it.to_real())[None]).table()["nss"].to_numpy() for it in (one, same)
-    ]
+    tables = [foveate.score_steps(it, data, np.asarray(it.to_real())[None]).table() for it in (one, same)]
     np.testing.assert_allclose(*(it["nss"].to_numpy() for it in tables), rtol=1e-9)
 
 
