@@ -46,6 +46,12 @@ def test_curves_are_drawn_and_not_fitted_twice(tmp_path, environment):
     assert f"{mean:.3f}" in page
 
 
+def test_curves_by_weights_say_how_far_weights_can_be_trusted(tmp_path, environment):
+    found = run(environment, "--pictures", "2", "--folds", "1", "--by", "weights", "--out", tmp_path / "curves")
+    assert found.returncode == 0, found.stderr
+    assert "median Pareto k-hat" in (tmp_path / "curves" / "results.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -54,6 +60,8 @@ def test_curves_are_drawn_and_not_fitted_twice(tmp_path, environment):
         (["--model", "fool"], "no model 'fool'"),
         (["--model", "saliency_baseline"], "no model 'saliency_baseline' that can be fitted"),
         (["--scheduler", "tcp://nowhere:1"], "leave it out"),
+        (["--by", "magic"], "say chains or weights"),
+        (["--by", "weights", "--draws", "40"], "--draws: it is for --by chains"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, environment, arguments, said):
