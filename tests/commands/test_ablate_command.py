@@ -157,7 +157,7 @@ def _with_x(own: Dataset, x_deg: np.ndarray):
 def test_every_mechanism_is_switched_in_some_row():
     rows = ablation_rows()
     assert len(chosen_rows("all")) == len(rows) - len(EXTRA)
-    assert {*ADDED, *REMOVED, *EXTRA} | {"exponent"} == set(MECHANISMS)
+    assert {*ADDED, *REMOVED, *EXTRA, "repulsion"} == set(MECHANISMS)
     for row in rows.values():
         assert row.base is None or row.base in rows
         assert np.isfinite(float(row.model.log_prior()))
