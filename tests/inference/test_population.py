@@ -1,5 +1,9 @@
 """Populations by climbs and parabolas, against theory."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +85,30 @@ def test_moments_of_priors_on_the_real_line_are_those_of_log_gamma_draws(prior):
     found, where = hyperprior_of(fitted), [label.startswith(name) for label in fitted.labels]
     np.testing.assert_allclose(found.centre[where], mean, rtol=1e-4)
     np.testing.assert_allclose(found.width[where], sd, rtol=1e-4)
+
+
+def test_two_cores_do_not_wait_for_each_other_forever():
+    """As many observers and numbers as a study of the recommended model has; side by side this never came back."""
+    code = (
+        "import jax, jax.numpy as jnp, numpy as np\n"
+        "from foveate.inference.quadratic import Hyperprior, Quadratics, marginal_and_slope, marginal_hessian\n"
+        "with jax.enable_x64(True):\n"
+        "    rng, size = np.random.default_rng(1), 37\n"
+        "    root = rng.normal(size=(35, size, size))\n"
+        "    linear, curvature = rng.normal(size=(35, size)), root @ root.swapaxes(1, 2)\n"
+        "    observers = Quadratics(jnp.asarray(linear), jnp.asarray(curvature))\n"
+        "    hyper = Hyperprior(jnp.zeros(size), jnp.ones(size), -jnp.ones(size))\n"
+        "    both = jnp.concatenate([jnp.zeros(size), -jnp.ones(size)])\n"
+        "    for _ in range(3):\n"
+        "        bent = np.asarray(marginal_hessian(observers, hyper, both))\n"
+        "        slope = np.asarray(marginal_and_slope(observers, hyper, both)[1])\n"
+        "print(bent.shape, slope.shape, bool(np.isfinite(bent).all()))\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=dict(os.environ) | {"NPROC": "2"}, capture_output=True, text=True,
+        timeout=240, check=True,
+    ).stdout  # fmt: skip
+    assert said.split("\n")[0] == "(74, 74) (74,) True"
 
 
 def test_an_ordered_model_is_refused():

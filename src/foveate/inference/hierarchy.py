@@ -18,6 +18,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Float
 
 from foveate.inference.hierarchy_tuning import Tuning
@@ -225,13 +226,13 @@ def _chance(gain: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @eqx.filter_jit
 def _conditionals(quadratics: Quadratics, mean: Array, log_spread: Array) -> tuple[Array, Array]:
-    return jax.vmap(conditional, (None, 0, 0))(quadratics, mean, log_spread)
+    return lax.map(lambda own: conditional(quadratics, *own), (mean, log_spread))
 
 
 @eqx.filter_jit
 def _placed(quadratics: Quadratics, both: Array, u: Array) -> Array:
     mean, log_spread = jnp.split(both, 2, axis=1)
-    return jax.vmap(lambda *own: places(quadratics, *own)[0])(mean, log_spread, u)
+    return lax.map(lambda own: places(quadratics, *own)[0], (mean, log_spread, u))
 
 
 @eqx.filter_jit
@@ -244,7 +245,8 @@ def _pulled(quadratics: Quadratics, hyper: Hyperprior, both: Array, u: Array, sl
         away = (theta - mean) * jnp.exp(-log_spread)
         return volume - 0.5 * jnp.sum(jnp.square(away)) + log_hyperprior(hyper, mean, log_spread), theta
 
-    def one(both: Array, u: Array, slope: Array) -> tuple[Array, Array]:
+    def one(own: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        both, u, slope = own
         value = terms(both, u)[0]
 
         def linear(it: Array) -> Array:
@@ -253,4 +255,4 @@ def _pulled(quadratics: Quadratics, hyper: Hyperprior, both: Array, u: Array, sl
 
         return value, jax.grad(linear)(both)
 
-    return jax.vmap(one)(both, u, slope)
+    return lax.map(one, (both, u, slope))

@@ -7,6 +7,10 @@ semi-definite. With theta ~ N(m, S^2), S = diag(tau), and  A_i = I + S H_i S = R
     log p(data | m, tau) = b_i' m - m' H_i m / 2 + |R_i^-1 S (b_i - H_i m)|^2 / 2 - log |R_i|.
 
 Nothing has to be inverted that may be singular: H_i where data say nothing, S where observers do not differ.
+
+Observers (and chains) are taken one after another, by `lax.map`. Side by side their triangular systems would be shared
+out among XLA's threads by LAPACK's kernels in jaxlib, each of which holds one of these threads while it waits for the
+others: with two cores, two such kernels wait for each other forever (jaxlib 0.10.2).
 """
 
 from typing import NamedTuple
@@ -15,6 +19,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
@@ -67,7 +72,7 @@ def conditional(
         pull = solve_triangular(factor, spread * (linear - curvature @ mean), lower=True)
         return mean + spread * solve_triangular(factor, pull, lower=True, trans=1), factor
 
-    return jax.vmap(of)(*quadratics)
+    return lax.map(lambda it: of(*it), tuple(quadratics))
 
 
 def places(
@@ -75,7 +80,7 @@ def places(
 ) -> tuple[Float[Array, "observer number"], Float[Array, ""]]:
     """theta of every observer at coordinates u, and the log-volume  sum_i log |S R_i^-T|  without that of S."""
     centre, factor = conditional(quadratics, mean, log_spread)
-    away = jax.vmap(lambda one, u: solve_triangular(one, u, lower=True, trans=1))(factor, coordinates)
+    away = lax.map(lambda it: solve_triangular(*it, lower=True, trans=1), (factor, coordinates))
     volume = -jnp.sum(jnp.log(jnp.diagonal(factor, axis1=1, axis2=2)))
     return centre + jnp.exp(log_spread) * away, volume
 
@@ -91,7 +96,7 @@ def log_marginal(quadratics: Quadratics, hyper: Hyperprior, both: Float[Array, "
         level = linear @ mean - 0.5 * mean @ curvature @ mean
         return level + 0.5 * pull @ pull - jnp.sum(jnp.log(jnp.diagonal(factor)))
 
-    return jnp.sum(jax.vmap(of)(*quadratics)) + log_hyperprior(hyper, mean, log_spread)
+    return jnp.sum(lax.map(lambda it: of(*it), tuple(quadratics))) + log_hyperprior(hyper, mean, log_spread)
 
 
 @eqx.filter_jit
