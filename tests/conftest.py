@@ -33,9 +33,10 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: next((i for i, word in enumerate(long) if word in item.nodeid), len(long)))
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def room_for_what_is_compiled():
-    """One process runs many files, each of which compiles functions of its own."""
+    """One process runs many tests, each of which compiles functions of its own: those of one file alone may take most
+    of the room."""
     from foveate.compiled import make_room
 
     make_room()
