@@ -14,6 +14,7 @@ from foveate.inference.laplace import FREEDOM, smoothed_weights
 from foveate.inference.likelihoods import Likelihoods, in_threads
 from foveate.inference.mixture import Mixture
 from foveate.inference.population import Population
+from foveate.inference.quadratic import conditional
 from foveate.precision import double_precision
 
 WITHIN_NATS = 8.0  # lower tops have no part
@@ -25,7 +26,8 @@ def observer_draws(
 ) -> tuple[Float[np.ndarray, "draw observer number"], Float[np.ndarray, " observer"]]:
     """So many draws of every observer's vector with equal weights, picked among `count` weighted ones; and the Pareto
     k-hat of the weights."""
-    proposals = [_proposal(population, observer) for observer in range(likelihoods.observers)]
+    centres = np.asarray(conditional(population.quadratics, population.mean, np.log(population.spread))[0])
+    proposals = [_proposal(population, observer, centre) for observer, centre in enumerate(centres)]
     vectors = [proposal.sample(count, rng) for proposal in proposals]
     places = [(observer, vector) for observer, own in enumerate(vectors) for vector in own]
     values = np.array([it[0] for it in in_threads(lambda at: likelihoods.one(*at), places, likelihoods.threads)])
@@ -42,10 +44,12 @@ def observer_draws(
     return np.stack(found, axis=1), np.array(shapes)
 
 
-def _proposal(population: Population, observer: int) -> Mixture:
-    """A component at every top that matters, with the shape of the highest."""
+def _proposal(population: Population, observer: int, centre: Float[np.ndarray, " number"]) -> Mixture:
+    """A component at every top that matters, with the shape of the highest, which lies where its parabola has it given
+    the population: that has moved since climbs ended there."""
     below = population.below_nats[observer]
     tops, near = population.tops[observer][below <= WITHIN_NATS], below[below <= WITHIN_NATS]
     precision = population.hessians[observer] + np.diag(population.spread**-2.0)
     covariance = np.linalg.inv(precision)
+    tops = tops + (centre - population.tops[observer][0])
     return Mixture.of(np.exp(-near), tops, np.stack([covariance] * len(tops)), FREEDOM)
