@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from foveate.commands.curves import _distrusted
+
 COMMAND = Path(sys.executable).parent / "foveate"
 ARGUMENTS = ["curves", "--data", "example", "--cells", "16", "--model", "local_saliency", "--observers", "ann,ben,cleo"]
 SMALL = ["--pictures", "1,4", "--folds", "1", "--warmup", "20", "--draws", "20"]
@@ -44,6 +46,14 @@ def test_curves_are_drawn_and_not_fitted_twice(tmp_path, environment):
     page = (folder / "results.md").read_text(encoding="utf-8")
     mean = next(it["mean"] for it in said["curves"][1]["models"] if it["model"] == "hierarchical")
     assert f"{mean:.3f}" in page
+
+
+def test_weights_that_are_not_to_be_trusted_are_named():
+    curve = {"pictures": 3, "median_pareto_k": {"separate": 0.4, "pooled": 0.2, "hierarchical": 1.2}}
+    (said,) = _distrusted({"curves": [curve]})
+    assert "hierarchical fits to 3 pictures" in said
+    assert "1.20" in said
+    assert _distrusted({"curves": [{"pictures": 3, "max_rhat": {"separate": 2.0}}]}) == []
 
 
 def test_curves_by_weights_say_how_far_weights_can_be_trusted(tmp_path, environment):

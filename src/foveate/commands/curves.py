@@ -126,6 +126,7 @@ def _write(results: Mapping[str, Any], out: Path) -> dict[str, Any]:
         f"| pictures | separate | pooled | hierarchical | less separate | less pooled | {WORDS[results['by']]} |",
         "|---|---|---|---|---|---|---|",
         *[_row(it) for it in results["curves"]], "",
+        *[f"{it}\n" for it in _distrusted(results)],
         f"![Bits and gains by training pictures]({FIGURES}/curves.svg)", "",
     ]  # fmt: skip
     write_page(out, "\n".join(lines))
@@ -149,4 +150,17 @@ def _closing_words(out: Path, summary: Mapping[str, Any]) -> str:
     for curve in summary["curves"]:
         words = ["{:+.3f} [{:+.3f}, {:+.3f}]".format(*gain(curve, kind)) for kind in ("separate", "pooled")]
         lines.append(f"{curve['pictures']:>8} {words[0]:>32} {words[1]:>32}")
-    return "\n".join([*lines, f"The page is {out / PAGE}."])
+    return "\n".join([*lines, *_distrusted(summary), f"The page is {out / PAGE}."])
+
+
+def _distrusted(results: Mapping[str, Any]) -> list[str]:
+    """A sentence for each kind of fits whose weights are far from being trusted."""
+    from foveate.inference.diagnosis import LARGEST_PARETO_K
+
+    return [
+        f"Do not rely on the {kind} fits to {curve['pictures']} pictures: the median Pareto k-hat of their weights is "
+        f"{shape:.2f}, above {LARGEST_PARETO_K}. Sample --by chains."
+        for curve in results["curves"]
+        for kind, shape in curve.get("median_pareto_k", {}).items()
+        if shape > LARGEST_PARETO_K
+    ]
