@@ -108,14 +108,14 @@ EPSILON, XI = (1.7, 4.1), (31.0, 19.0)
 # Different everywhere, so that an exchange of two shows.
 DIRECTIONS = {"rightward": 0.2, "upward": -0.3, "horizontal": 0.5, "diagonal": 0.15, "cardinal": 0.4}
 TURNS = {"onward": 0.8, "axial": -0.35}
-PEAKS, AHEAD, LOOKED_AT = {"sideways": 0.5, "above": -0.3}, {"ahead": 0.45}, {"phi": -1.3, "psi": 0.8}
+PEAKS, AHEAD, LOOKED_AT = {"sideways": 0.5, "above": -0.3}, {"ahead": 0.45, "behind": -0.25}, {"phi": -1.3, "psi": 0.8}
 VISITED = {"mu": -1.4, "omega": 7.0, "lambda_": 0.6}
 
 # Of the recommended model; no feature of its choice needs a duration, so that the oracle needs none either.
 WAYFARER = {
     "epsilon": 1.7, "alpha": 1.6, "xi": 31.0, "zeta": 6.0, "kappa": 0.6, "eta": 2.5,
     **DIRECTIONS, **TURNS, **PEAKS, **AHEAD, **LOOKED_AT, **VISITED, "delta": -0.3,
-    "base": (0.4, -1.1, -0.3), "slopes": ((0.3, -0.2, 0.5), (-0.6, 0.7, 0.2), (0.15, -0.35, 0.45)),
+    "base": (0.4, -1.1, -0.3), "slopes": ((0.3, -0.2, 0.5, 0.25), (-0.6, 0.7, 0.2, -0.4), (0.15, -0.35, 0.45, 0.1)),
 }  # fmt: skip
 
 TABLE = [
@@ -146,7 +146,7 @@ TABLE = [
     Row(SaliencyRatioChoice, {"b": 0.7, "s0": 1.9}, paper.ratio_choice),
     Row(
         SoftmaxChoice,
-        {"base": (0.4, -1.1), "slopes": ((0.3, -0.2, 0.5, 0.1, -0.4), (-0.6, 0.7, 0.2, -0.3, 0.1))},
+        {"base": (0.4, -1.1), "slopes": ((0.3, -0.2, 0.5, 0.1, -0.4, 0.35), (-0.6, 0.7, 0.2, -0.3, 0.1, -0.15))},
         partial(beyond.softmax_choice, durations=DURATIONS_S),
         {"among": ("local", "global", "return"), "features": tuple(FEATURES)},
     ),
@@ -154,7 +154,7 @@ TABLE = [
     # durations
     Row(
         LogNormalDurations,
-        {"level": -1.2, "effects": (0.2, -0.3, 0.1, 0.15, -0.25), "sigma": 0.45},
+        {"level": -1.2, "effects": (0.2, -0.3, 0.1, 0.15, 0.3, -0.25), "sigma": 0.45},
         beyond.log_normal_durations,
         {"features": KNOWN},
     ),

@@ -3,6 +3,8 @@
 Nothing here comes from the package under test. Fixations are (y, x) in degrees, oldest first; y grows upwards.
 """
 
+from itertools import pairwise
+
 import numpy as np
 from scipy import stats
 from scipy.special import iv, softmax
@@ -97,14 +99,15 @@ def cardinal_peaks(scene: Scene, fixations, sideways, above) -> np.ndarray:
     return sideways * level + above * _peak(angle - np.pi / 2, short)
 
 
-def turning_peak(scene: Scene, fixations, ahead) -> np.ndarray:
+def turning_peak(scene: Scene, fixations, ahead, behind) -> np.ndarray:
     y, x = _centres(scene)
     (y_before, x_before), (y_now, x_now) = fixations[-2:]
     up, right = y - y_now, x - x_now
     last_up, last_right = y_now - y_before, x_now - x_before
     turn = np.arctan2(up, right) - np.arctan2(last_up, last_right)
     length, last = np.hypot(up, right), np.hypot(last_up, last_right)
-    return ahead * _peak(turn, length / np.sqrt(length**2 + NEAR_DEG**2) * last / np.sqrt(last**2 + NEAR_DEG**2))
+    short = length / np.sqrt(length**2 + NEAR_DEG**2) * last / np.sqrt(last**2 + NEAR_DEG**2)
+    return ahead * _peak(turn, short) + behind * _peak(turn - np.pi, short)
 
 
 def here(scene: Scene, fixations, phi, psi) -> np.ndarray:
@@ -129,19 +132,23 @@ def saliency_drift(scene: Scene, fixations, delta) -> np.ndarray:
 
 
 def _features(scene: Scene, fixations) -> list[float]:
-    """Amplitude, saliency, ratio and number."""
-    (y_before, x_before), (y_now, x_now) = fixations[-2:]
+    """Amplitude, saliency, ratio, number and the amplitude before the last."""
+    amplitudes = [
+        (np.log(np.hypot(now[0] - before[0], now[1] - before[1]) + 0.3) - 1.4) / 0.8
+        for before, now in pairwise(fixations)
+    ]
     relative = [max(scene.saliency.size * scene.at(it), 1e-6) for it in fixations[-2:]]
     return [
-        (np.log(np.hypot(y_now - y_before, x_now - x_before) + 0.3) - 1.4) / 0.8,
+        amplitudes[-1],
         (np.log(relative[1]) - 1.2) / 1.2,
         np.log(relative[1] / relative[0]) / 1.5,
         np.log(len(fixations) / 10) / 0.8,
+        amplitudes[-2] if len(amplitudes) > 1 else 0.0,
     ]
 
 
 def softmax_choice(scene: Scene, fixations, base, slopes, durations) -> np.ndarray:
-    """Probability of every policy, with all five features."""
+    """Probability of every policy, with all six features."""
     amplitude, *others = _features(scene, fixations)
     seconds = durations[len(fixations) - 1]
     duration = (np.log(np.clip(seconds, 0.05, 2.0)) + 1.4) / 0.4 if seconds > 0 else 0.0
@@ -153,7 +160,7 @@ def softmax_choice(scene: Scene, fixations, base, slopes, durations) -> np.ndarr
 
 
 def log_normal_durations(scene: Scene, fixations, next_deg, level, effects, sigma):
-    """Of the present fixation, with all five features."""
+    """Of the present fixation, with all six features."""
     features = [*_features(scene, fixations), (np.log(next_deg + 0.3) - 1.4) / 0.8]
     return stats.lognorm(sigma, scale=np.exp(level + np.dot(effects, features)))
 
@@ -168,7 +175,7 @@ def mixture(choice: np.ndarray, log_weights: list[np.ndarray], log_factor: np.nd
 
 
 def wayfarer(scene: Scene, fixations, *, durations=False, **values) -> np.ndarray:
-    """The recommended model without durations: four policies, seven factors, a choice by three features."""
+    """The recommended model without durations: four policies, seven factors, a choice by four features."""
     assert not durations
     values |= {name: (values[name], values[name]) for name in ("epsilon", "xi", "zeta", "eta")}
 
@@ -185,11 +192,11 @@ def wayfarer(scene: Scene, fixations, *, durations=False, **values) -> np.ndarra
         cardinal(scene, fixations, **take("rightward", "upward", "horizontal", "diagonal", "cardinal")),
         turning(scene, fixations, **take("onward", "axial")),
         cardinal_peaks(scene, fixations, **take("sideways", "above")),
-        turning_peak(scene, fixations, **take("ahead")),
+        turning_peak(scene, fixations, **take("ahead", "behind")),
         here(scene, fixations, **take("phi", "psi")),
-        visited_before(scene, fixations, **take("mu", "omega", "lambda_"), span=6),
+        visited_before(scene, fixations, **take("mu", "omega", "lambda_"), span=24),
         saliency_drift(scene, fixations, **take("delta")),
     ]
-    amplitude, saliency, _, number = _features(scene, fixations)
-    odds = np.asarray(values["base"]) + np.asarray(values["slopes"]) @ [amplitude, saliency, number]
+    amplitude, saliency, _, number, earlier = _features(scene, fixations)
+    odds = np.asarray(values["base"]) + np.asarray(values["slopes"]) @ [amplitude, saliency, number, earlier]
     return mixture(softmax(np.concatenate([[0.0], odds])), weights, np.sum(factors, axis=0))

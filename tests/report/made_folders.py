@@ -39,7 +39,11 @@ def four_policies() -> Model:
         Momentum((6.0, 2.5), 0.6, 1.6),
         Return((2.0, 3.5), 1.6),
     )
-    slopes = ((0.3, -0.8, 0.5, 0.1, -0.4), (-0.6, 0.9, 0.2, -0.3, 0.1), (0.2, 0.4, -0.5, 0.6, -0.2))
+    slopes = (
+        (0.3, -0.8, 0.5, 0.1, -0.4, 0.25),
+        (-0.6, 0.9, 0.2, -0.3, 0.1, -0.5),
+        (0.2, 0.4, -0.5, 0.6, -0.2, 0.15),
+    )
     choice = SoftmaxChoice(("local", "global", "momentum", "return"), tuple(FEATURES), (0.4, -0.7, -0.2), slopes)
     variances = {name: LogNormal(5.0, 1.0) for name in ("epsilon", "xi", "zeta", "eta", "omega", "nu", "sigma")}
     numbers = ("kappa", "alpha", "rightward", "upward",

@@ -74,7 +74,7 @@ def _heavy_tail() -> Model:
 
 def _momentum() -> Model:
     local, ahead = _started(Local, "epsilon"), _started(Momentum, "zeta", "kappa", "alpha")
-    choice = _softmax("local", "momentum", features=("amplitude", "saliency"))
+    choice = _softmax("local", "momentum", features=("amplitude", "saliency", "earlier"))
     return _model("momentum", local, ahead, choice=choice)
 
 
@@ -96,7 +96,7 @@ def _directions() -> Model:
 
 
 def _peaks() -> Model:
-    seen, turns = _started(CardinalPeaks, "sideways", "above"), _started(TurningPeak, "ahead")
+    seen, turns = _started(CardinalPeaks, "sideways", "above"), _started(TurningPeak, "ahead", "behind")
     return _model("peaks", Modulated(_started(SalientGlobal, "xi", "alpha"), (seen, turns)))
 
 
@@ -120,7 +120,7 @@ def _durations_before() -> Model:
     """The choice depends on how long the present fixation lasted, and that on what came before it."""
     choice = _softmax("local", "global", features=("duration",))
     local, around = _started(Local, "epsilon"), _started(Global, "xi")
-    return _model("durations", local, around, choice=choice, durations=_durations("amplitude", "saliency"))
+    return _model("durations", local, around, choice=choice, durations=_durations("amplitude", "saliency", "earlier"))
 
 
 def _durations_ahead() -> Model:

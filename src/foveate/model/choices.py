@@ -4,7 +4,7 @@ To add one: a final class with its parameters as fields and `log_probabilities`,
 """
 
 from abc import abstractmethod
-from typing import ClassVar, final
+from typing import final
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
-from foveate.model.features import FEATURES
+from foveate.model.features import FEATURES, memory_of
 from foveate.model.history import Array, History, Picture
 from foveate.model.parts import number_labels
 from foveate.model.policies import as_float64
@@ -30,9 +30,12 @@ def check_number(name: str, value: Array) -> None:
 
 
 class Choice(eqx.Module):
-    """How one policy is chosen among those of a model; `memory` is how many past fixations it looks at."""
+    """How one policy is chosen among those of a model."""
 
-    memory: ClassVar[int] = 1
+    @property
+    def memory(self) -> int:
+        """How many past fixations it looks at."""
+        return 1
 
     @property
     @abstractmethod
@@ -122,7 +125,10 @@ class LogisticChoice(Choice):
 class SaliencyRatioChoice(LogisticChoice):
     """The full model's: x_t = s_{t-1} / s_{t-2}, the saliency here relative to that of the fixation before (Eq. 7)."""
 
-    memory: ClassVar[int] = 2
+    @property
+    def memory(self) -> int:
+        """Two fixations."""
+        return 2
 
     b: Float[Array, ""] = eqx.field(converter=as_float64)
     s0: Float[Array, ""] = eqx.field(converter=as_float64)
@@ -161,8 +167,6 @@ class SoftmaxChoice(Choice):
     base: Float[Array, " policy"] = eqx.field(converter=as_float64)
     slopes: Float[Array, "policy feature"] = eqx.field(converter=as_float64)
 
-    memory: ClassVar[int] = 2
-
     def __check_init__(self):
         """Refuse unknown features and coefficients that do not fit them."""
         unknown = [name for name in self.features if name not in FEATURES]
@@ -188,6 +192,11 @@ class SoftmaxChoice(Choice):
     def reads_duration(self) -> bool:
         """If duration is among the features."""
         return "duration" in self.features
+
+    @property
+    def memory(self) -> int:
+        """As far as the features do."""
+        return memory_of(self.features)
 
     def labels(self, parameter: str) -> list[str]:
         """'base_global', 'slope_global_amplitude', ..."""

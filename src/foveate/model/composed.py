@@ -47,12 +47,12 @@ MECHANISMS: dict[str, str] = {
     "cardinal": "directions on the picture are preferred, whichever policy decides",
     "turning": "so are turns from the last saccade",
     "cardinal_peaks": "narrow peaks leftward, rightward and upward",
-    "turning_peak": "a narrow peak straight on",
+    "turning_peak": "narrow peaks straight on and straight back",
     "here": "the place that is being looked at attracts or repels",
-    "memory": "so are, or are avoided, the places of the last six fixations",
+    "memory": "so are, or are avoided, the places of the last 24 fixations, the older the less",
     "drift": "the map matters more or less as viewing goes on",
     "ratio": "the choice depends on the ratio of saliencies (the paper's Eq. 7)",
-    "features": "the choice depends on the last amplitude, the duration, the saliency and the fixation's number",
+    "features": "the choice depends on the last two amplitudes, the duration, the saliency and the fixation's number",
 }
 
 PAPER = frozenset({"anisotropic", "repulsion", "ratio"})
@@ -61,8 +61,8 @@ RECOMMENDED = frozenset(
      "memory", "drift", "features"}
 )  # fmt: skip
 
-FEATURES_READ = ("amplitude", "duration", "saliency", "number")
-MEMORY_SPAN = 6  # fixations
+FEATURES_READ = ("amplitude", "duration", "saliency", "number", "earlier")
+MEMORY_SPAN = 24  # fixations: nearly all of a path of some ten seconds
 
 FACTORS: dict[str, Callable[[], Factor]] = {
     "cardinal": lambda: _started(Cardinal),

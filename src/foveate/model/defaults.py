@@ -45,7 +45,7 @@ BEYOND: dict[str, Prior] = {
     "alpha": Normal(1.0, 0.25),
     **dict.fromkeys(("rightward", "upward", "horizontal", "diagonal", "cardinal"), COEFFICIENT),
     **dict.fromkeys(("onward", "axial", "delta", "slopes"), COEFFICIENT),
-    **dict.fromkeys(("sideways", "above", "ahead"), COEFFICIENT),
+    **dict.fromkeys(("sideways", "above", "ahead", "behind"), COEFFICIENT),
     "phi": Normal(0.0, 1.0),
     "psi": LogNormal(0.7, 0.5),
 }
@@ -80,6 +80,7 @@ STARTS: dict[str, ArrayLike] = {
     "sideways": 0.25,
     "above": 0.25,
     "ahead": 0.2,
+    "behind": 0.2,
     "phi": -1.0,
     "psi": 0.7,
 }

@@ -128,9 +128,10 @@ class CardinalPeaks(Directions):
 
 @final
 class TurningPeak(Directions):
-    """A narrow peak straight on: exp(ahead p(turn)), where p is the `PEAK`."""
+    """Narrow peaks straight on and straight back: exp(ahead p(turn) + behind p(turn - 180)), where p is the `PEAK`."""
 
     ahead: Float[Array, ""] = eqx.field(converter=as_float64)
+    behind: Float[Array, ""] = eqx.field(converter=as_float64)
 
     @property
     def memory(self) -> int:
@@ -138,5 +139,6 @@ class TurningPeak(Directions):
         return 2
 
     def harmonics(self, history: History, picture: Picture) -> Float[Array, "16"]:
-        """Those of the peak, turned by the direction of the last saccade; they fade if that was short."""
-        return self.ahead * _turned(jnp.asarray(PEAK), history, picture)
+        """Those of the peaks, turned by the direction of the last saccade; they fade if that was short."""
+        back = PEAK * (-1.0) ** np.arange(1, HARMONICS + 1)
+        return _turned(self.ahead * PEAK + self.behind * back, history, picture)

@@ -18,7 +18,7 @@ from jax.scipy import stats
 from jaxtyping import Float
 
 from foveate.errors import InputError, some_of
-from foveate.model.features import FEATURES, amplitude_feature
+from foveate.model.features import FEATURES, amplitude_feature, memory_of
 from foveate.model.history import Array, History, Picture
 from foveate.model.policies import as_float64
 
@@ -83,6 +83,11 @@ class LogNormalDurations(Durations):
     def labels(self, parameter: str) -> list[str]:
         """'level', 'effect_saliency', ..., 'sigma'."""
         return [f"effect_{name}" for name in self.features] if parameter == "effects" else [parameter]
+
+    @property
+    def memory(self) -> int:
+        """As far back as the features look."""
+        return memory_of(self.features)
 
     def mean_log(self, history: History, picture: Picture, next_deg: Float[Array, ""]) -> Float[Array, ""]:
         """Mean of the logarithm."""

@@ -4,7 +4,7 @@ Centres and scales are round numbers near those of observers of natural scenes, 
 the same in every data set: the change of a log-odds by a change of about one standard deviation.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import jax.numpy as jnp
 from jaxtyping import Float
@@ -31,10 +31,20 @@ def amplitude_feature(amplitude_deg: Float[Array, "*batch"]) -> Float[Array, "*b
 
 def last_amplitude(history: History, picture: Picture) -> Float[Array, ""]:
     """Log of the last saccade's amplitude; the average, 0, where there was none yet."""
-    squared = jnp.sum(jnp.square(jnp.asarray(history.last_saccade)))
+    return _amplitude(history, 1)
+
+
+def earlier_amplitude(history: History, picture: Picture) -> Float[Array, ""]:
+    """The same of the saccade before the last."""
+    return _amplitude(history, 2)
+
+
+def _amplitude(history: History, back: int) -> Float[Array, ""]:
+    places = jnp.asarray(history.position_deg)
+    squared = jnp.sum(jnp.square(places[back - 1] - places[back]))
     moved = squared > 0
     amplitude = jnp.where(moved, jnp.sqrt(jnp.where(moved, squared, 1.0)), 0.0)
-    return jnp.where(history.count > 1, amplitude_feature(amplitude), 0.0)
+    return jnp.where(history.count > back, amplitude_feature(amplitude), 0.0)
 
 
 def last_duration(history: History, picture: Picture) -> Float[Array, ""]:
@@ -64,4 +74,10 @@ FEATURES: dict[str, Callable[[History, Picture], Float[Array, ""]]] = {
     "saliency": saliency_here,
     "ratio": saliency_ratio,
     "number": fixation_number,
+    "earlier": earlier_amplitude,
 }
+
+
+def memory_of(features: Collection[str]) -> int:
+    """How many fixations back features look."""
+    return 3 if "earlier" in features else 2

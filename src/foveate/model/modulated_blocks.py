@@ -153,6 +153,7 @@ def _call(
         np.asarray(grid.column_centres_deg, np.float64),
         np.asarray(grid.cell_deg, np.float64),
         np.array([1 if grid.extent.origin == "bottom" else -1, mixture], np.int32),
+        np.array(kind.spans, np.int32),
         given,
         *common,
         *own,

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from foveate.data.grid import Grid
 from foveate.model.directions import NEAR_DEG, directions
@@ -25,12 +25,14 @@ EMPTY = -1e30
 
 class Kind(NamedTuple):
     """What is known when the sums are compiled: the group of each policy (None: the map does not matter), the grid, the
-    type of numbers, and whether a GPU's kernel does them (`modulated_tiles.py`)."""
+    type of numbers, whether a GPU's kernel does them (`modulated_tiles.py`), and how many fixations trails reach back,
+    which the loop for processors alone knows (`trail_loop.py`): to others a trail is as many places."""
 
     groups: tuple[int | None, ...]
     grid: Grid
     digits: str
     tiles: bool = False
+    spans: tuple[int, ...] = ()  # of the trails
 
 
 class Common(NamedTuple):
@@ -40,6 +42,7 @@ class Common(NamedTuple):
     exponents: Float[Array, " group"]  # of saliency; policies with the same one are a group
     place_variance: Float[Array, " place"]  # deg^2
     narrow: Float[Array, "policy 2"]  # of the Gaussians that are subtracted; none unless a policy is repelled
+    trail: Float[Array, "trail 3"]  # strength, variance (deg^2) and decay of each
 
 
 class OfSteps(NamedTuple):
@@ -66,6 +69,8 @@ class Scenery(NamedTuple):
     gaze: Float[Array, "step 2"]
     places: Float[Array, "step place 2"]
     bound: Float[Array, " step"]  # of the log-factor: see `upper_bound`
+    trail: Float[Array, "step trail fixation 2"]  # where gaze has been, most recent first
+    in_trail: Bool[Array, "step trail fixation"]  # whether there was such a fixation
 
 
 class Parts(NamedTuple):
@@ -255,6 +260,7 @@ def _change_of_parts(axes: tuple[_Axis, _Axis], common: Common, own: OfSteps, ch
         exponents=changes.exponents.astype(jnp.float64),
         place_variance=0.5 * spread / common.place_variance / common.place_variance,
         narrow=jnp.zeros((len(spread), 0, 2)),
+        trail=jnp.zeros((len(spread), 0, 3)),
     )
     return of_common, OfSteps(
         centres=jnp.stack(centres, axis=-1),

@@ -21,6 +21,7 @@ from numba import carray, cfunc, njit
 from foveate.model.axis_loops import FAST, along, bell, exponential, gaussian, helper, nearest, spread
 from foveate.model.loops import SIGNATURE, argument, asks_for_version, result
 from foveate.model.repelled_loop import repelled_parts, repelled_total
+from foveate.model.trail_loop import add_trail, move_on, of_trail
 
 NEAR_DEG = 0.25  # as in `directions.py`, and
 EMPTY = -1e30  # as in `modulated_kernel.py`: a test holds them together
@@ -252,11 +253,11 @@ def _mixed(t, given, sums, change, share):
 
 @njit(error_model="numpy", cache=True, nogil=True)
 def visit(
-    groups, log_map, relative, picture, gaze, places, bound, scored, row_centres, column_centres, sides, sign,
-    given, with_mixture, with_slopes,
-    variances, exponents, place_variance, narrow, centres, harmonics, strength, drift, ratio,
-    sums, share, to_variances, to_exponents, to_place_variance, to_narrow, to_centres, to_harmonics, to_strength,
-    to_drift, to_ratio,
+    groups, log_map, relative, picture, gaze, places, bound, trail_places, trail_there, scored,
+    row_centres, column_centres, sides, sign, spans, given, with_mixture, with_slopes,
+    variances, exponents, place_variance, narrow, trail, centres, harmonics, strength, drift, ratio,
+    sums, share, to_variances, to_exponents, to_place_variance, to_narrow, to_trail, to_centres, to_harmonics,
+    to_strength, to_drift, to_ratio,
 ):  # fmt: skip
     """Sums of all scored steps; with slopes, how a function of them changes with all that they depend on.
 
@@ -282,6 +283,10 @@ def visit(
     repels = len(narrow) > 0  # some of the policies: those with a ratio
     narrow_rows, narrow_columns = np.empty((len(narrow), rows), dtype), np.empty((len(narrow), columns), dtype)
     narrow_by_row, narrow_by_column = np.empty_like(narrow_rows), np.empty_like(narrow_columns)
+    trails, before = len(trail), -1
+    fields = np.empty((trails, 3, rows, columns), dtype)
+    trail_rows, wider_rows = np.empty((trails, rows), dtype), np.empty((trails, rows), dtype)
+    trail_columns, wider_columns = np.empty((trails, columns), dtype), np.empty((trails, columns), dtype)
     bare = False
     for k in range(policies):
         place_of[k] = groups[k] if groups[k] >= 0 else several
@@ -314,6 +319,11 @@ def visit(
             its_drift[i] = drift[t, i]
         _fill_log_factor(up, right, digits(bound[t]), its_harmonics, its_drift, some, place_rows, place_columns,
                          relative, picture[t], log_factor)  # fmt: skip
+        for i in range(trails):
+            move_on(i, t, before, trail_places, trail_there, spans[i], trail, row_centres, column_centres, with_slopes,
+                    trail_rows, trail_columns, wider_rows, wider_columns, fields)  # fmt: skip
+            add_trail(i, trail, fields, log_factor)
+        before = t
         for g in range(several):
             _fill_weights(digits(exponents[g]), log_map, picture[t], log_factor, g, weights)
         if bare:
@@ -384,6 +394,8 @@ def visit(
             to_strength[t, j], wide = spread(row_centres, places[t, j, 0], j, bell_rows, to_rows)
             wide = strength[t, j] * wide + spread(column_centres, places[t, j, 1], j, place_columns, to_columns)[1]
             to_place_variance[t, j] = 0.5 * wide / place_variance[j] / place_variance[j]
+        for i in range(trails):
+            of_trail(i, t, trail, fields, held, to_trail)
         if len(its_drift):
             to_drift[t, 0] = _of_map(held, relative, picture[t])
 
@@ -401,25 +413,30 @@ def _enter(frame, log_map, relative, with_slopes):
     gaze = carray(argument(frame, 4)[0], (steps, 2), np.float64)
     place = carray(argument(frame, 5)[0], (steps, places, 2), np.float64)
     bound = carray(argument(frame, 6)[0], steps, np.float64)
-    scored = carray(argument(frame, 7)[0], steps, np.bool_)
-    rows = carray(argument(frame, 8)[0], argument(frame, 8)[1][0], np.float64)
-    columns = carray(argument(frame, 9)[0], argument(frame, 9)[1][0], np.float64)
-    sides = carray(argument(frame, 10)[0], 2, np.float64)
-    how = carray(argument(frame, 11)[0], 2, np.int32)
-    given = carray(argument(frame, 12)[0], (steps, policies), np.float64)
-    variances = carray(argument(frame, 13)[0], (policies, 2), np.float64)
-    several = argument(frame, 14)[1][0]
-    exponents = carray(argument(frame, 14)[0], several, np.float64)
-    place_variance = carray(argument(frame, 15)[0], places, np.float64)
-    repelled = argument(frame, 16)[1][0]
-    narrow = carray(argument(frame, 16)[0], (repelled, 2), np.float64)
-    centres = carray(argument(frame, 17)[0], (steps, policies, 2), np.float64)
-    harmonic = argument(frame, 18)[1][1]
-    harmonics = carray(argument(frame, 18)[0], (steps, harmonic), np.float64)
-    strength = carray(argument(frame, 19)[0], (steps, places), np.float64)
-    drifts = argument(frame, 20)[1][1]
-    drift = carray(argument(frame, 20)[0], (steps, drifts), np.float64)
-    ratio = carray(argument(frame, 21)[0], (steps, repelled), np.float64)
+    trails, span = argument(frame, 7)[1][1], argument(frame, 7)[1][2]
+    trail_places = carray(argument(frame, 7)[0], (steps, trails, span, 2), np.float64)
+    trail_there = carray(argument(frame, 8)[0], (steps, trails, span), np.bool_)
+    scored = carray(argument(frame, 9)[0], steps, np.bool_)
+    rows = carray(argument(frame, 10)[0], argument(frame, 10)[1][0], np.float64)
+    columns = carray(argument(frame, 11)[0], argument(frame, 11)[1][0], np.float64)
+    sides = carray(argument(frame, 12)[0], 2, np.float64)
+    how = carray(argument(frame, 13)[0], 2, np.int32)
+    spans = carray(argument(frame, 14)[0], trails, np.int32)
+    given = carray(argument(frame, 15)[0], (steps, policies), np.float64)
+    variances = carray(argument(frame, 16)[0], (policies, 2), np.float64)
+    several = argument(frame, 17)[1][0]
+    exponents = carray(argument(frame, 17)[0], several, np.float64)
+    place_variance = carray(argument(frame, 18)[0], places, np.float64)
+    repelled = argument(frame, 19)[1][0]
+    narrow = carray(argument(frame, 19)[0], (repelled, 2), np.float64)
+    trail = carray(argument(frame, 20)[0], (trails, 3), np.float64)
+    centres = carray(argument(frame, 21)[0], (steps, policies, 2), np.float64)
+    harmonic = argument(frame, 22)[1][1]
+    harmonics = carray(argument(frame, 22)[0], (steps, harmonic), np.float64)
+    strength = carray(argument(frame, 23)[0], (steps, places), np.float64)
+    drifts = argument(frame, 24)[1][1]
+    drift = carray(argument(frame, 24)[0], (steps, drifts), np.float64)
+    ratio = carray(argument(frame, 25)[0], (steps, repelled), np.float64)
     sums = carray(result(frame, 0)[0], (steps, policies), np.float64)
     if with_slopes:
         share = carray(result(frame, 1)[0], (steps, policies), np.float64)
@@ -427,21 +444,22 @@ def _enter(frame, log_map, relative, with_slopes):
         to_exponents = carray(result(frame, 3)[0], (steps, several), np.float64)
         to_place_variance = carray(result(frame, 4)[0], (steps, places), np.float64)
         to_narrow = carray(result(frame, 5)[0], (steps, repelled, 2), np.float64)
-        to_centres = carray(result(frame, 6)[0], (steps, policies, 2), np.float64)
-        to_harmonics = carray(result(frame, 7)[0], (steps, harmonic), np.float64)
-        to_strength = carray(result(frame, 8)[0], (steps, places), np.float64)
-        to_drift = carray(result(frame, 9)[0], (steps, drifts), np.float64)
-        to_ratio = carray(result(frame, 10)[0], (steps, repelled), np.float64)
+        to_trail = carray(result(frame, 6)[0], (steps, trails, 3), np.float64)
+        to_centres = carray(result(frame, 7)[0], (steps, policies, 2), np.float64)
+        to_harmonics = carray(result(frame, 8)[0], (steps, harmonic), np.float64)
+        to_strength = carray(result(frame, 9)[0], (steps, places), np.float64)
+        to_drift = carray(result(frame, 10)[0], (steps, drifts), np.float64)
+        to_ratio = carray(result(frame, 11)[0], (steps, repelled), np.float64)
     else:  # not written to
         share, to_exponents, to_place_variance, to_narrow = given, given, given, centres
         to_variances, to_centres, to_harmonics, to_strength, to_drift = centres, centres, given, given, given
-        to_ratio = given
+        to_ratio, to_trail = given, centres
     visit(
-        groups, log_map, relative, picture, gaze, place, bound, scored, rows, columns, sides, np.float64(how[0]),
-        given, how[1] == 1, with_slopes,
-        variances, exponents, place_variance, narrow, centres, harmonics, strength, drift, ratio,
-        sums, share, to_variances, to_exponents, to_place_variance, to_narrow, to_centres, to_harmonics, to_strength,
-        to_drift, to_ratio,
+        groups, log_map, relative, picture, gaze, place, bound, trail_places, trail_there, scored, rows, columns, sides,
+        np.float64(how[0]), spans, given, how[1] == 1, with_slopes,
+        variances, exponents, place_variance, narrow, trail, centres, harmonics, strength, drift, ratio,
+        sums, share, to_variances, to_exponents, to_place_variance, to_narrow, to_trail, to_centres, to_harmonics,
+        to_strength, to_drift, to_ratio,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ which the loop for processors sums cell by cell (`repelled_loop.py`), always in 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +30,7 @@ from foveate.model.model import mix
 from foveate.model.modulated_blocks import mixed, sums_of_scored
 from foveate.model.modulated_kernel import EMPTY, Common, Kind, Maps, OfSteps, Scenery, sums, upper_bound
 from foveate.model.modulated_tiles import available
-from foveate.model.places import Places
+from foveate.model.places import Places, Trail
 from foveate.model.policies import Global, Policy, RepelledGlobal, SalientGaussian, nearest_centre
 from foveate.model.steps import Steps, larger_cells
 
@@ -82,12 +82,17 @@ def serves_mixture(policies: Sequence[Policy], steps: Steps) -> bool:
     return _with_slopes(policies, steps) and all(known(it) and same_factors(_factors(it), factors) for it in policies)
 
 
+def _in_loops(steps: Steps) -> bool:
+    """Whether the loop for processors gives the sums."""
+    return jax.default_backend() == "cpu" and not steps.batched
+
+
 def _with_slopes(policies: Sequence[Policy], steps: Steps) -> bool:
     """Whether one visit gives sums and slopes: by the loop for processors, or by the kernel for GPUs, which knows no
     repulsion."""
     if steps.batched:
         return steps.single and available() and not any(_repelled(policies))
-    return jax.default_backend() == "cpu"
+    return _in_loops(steps)
 
 
 def log_mixture(
@@ -152,18 +157,26 @@ class _Ready(NamedTuple):
         groups, exponents = _by_exponent(gaussians)
         grid = larger_cells(steps.grid) if steps.larger else steps.grid
         single = (steps.single or steps.larger) and not any(repelled)
-        kind = Kind(groups, grid, "float32" if single else "float64", tiles=steps.batched and single and available())
+        trails = [it for it in factors if isinstance(it, Trail) and _in_loops(steps)]
+        kind = Kind(
+            groups,
+            grid,
+            "float32" if single else "float64",
+            tiles=steps.batched and single and available(),
+            spans=tuple(it.span for it in trails),
+        )
         maps, largest = _maps(steps, kind, drift=any(isinstance(it, SaliencyDrift) for it in factors))
         steepest = jnp.max(jnp.abs(maps.log_relative), axis=(1, 2), initial=0.0)
         narrow = [it.base.repelling if isinstance(it.base, RepelledGlobal) else jnp.ones(2) for it in policies]
-        common = _common(gaussians, factors, exponents, narrow if any(repelled) else [])
+        common = _common(gaussians, factors, trails, exponents, narrow if any(repelled) else [])
 
         def of_row(row: tuple[Array, History]) -> tuple[Scenery, OfSteps]:
             index, history = row
-            own, places = _of_steps(gaussians, factors, history, steps.picture_of(index))
+            own, places = _of_steps(gaussians, factors, trails, history, steps.picture_of(index))
             picture = jnp.broadcast_to(index, places.shape[:1])
-            bound = lax.stop_gradient(upper_bound(own, steepest[picture]))
-            return Scenery(picture, jnp.asarray(history.position_deg)[:, 0], places, bound), own
+            most, trail, in_trail = _along_trails(trails, history)
+            bound = lax.stop_gradient(upper_bound(own, steepest[picture]) + most)
+            return Scenery(picture, jnp.asarray(history.position_deg)[:, 0], places, bound, trail, in_trail), own
 
         scenery, own = jax.vmap(of_row)((jnp.asarray(steps.picture), steps.history))
         powers = jnp.stack([jnp.zeros(()) if group is None else exponents[group] for group in groups])
@@ -255,20 +268,50 @@ def _gaussian(policy: Policy) -> SalientGaussian:
 def _common(
     policies: Sequence[SalientGaussian],
     factors: tuple[Factor, ...],
+    trails: Sequence[Trail],
     exponents: Float[Array, " group"],
     narrow: Sequence[Array],
 ) -> Common:
-    variance = [jnp.broadcast_to(it.variance, (it.count,)) for it in factors if isinstance(it, Places)]
+    variance = [jnp.broadcast_to(it.variance, (it.count,)) for it in factors if _as_places(it, trails)]
+    fading = [jnp.stack([jnp.asarray(it.strength), jnp.asarray(it.variance), jnp.asarray(it.decay)]) for it in trails]
     return Common(
         variances=jnp.stack([jnp.asarray(it.variances) for it in policies]),
         exponents=exponents,
         place_variance=jnp.concatenate([jnp.zeros(0), *variance]),
         narrow=jnp.stack(narrow) if narrow else jnp.zeros((0, 2)),
+        trail=jnp.stack(fading) if fading else jnp.zeros((0, 3)),
     )
 
 
+def _as_places(factor: Factor, trails: Sequence[Trail]) -> TypeGuard[Places]:
+    """Whether a factor is summed place by place."""
+    return isinstance(factor, Places) and not any(factor is it for it in trails)
+
+
+def _along_trails(
+    trails: Sequence[Trail], history: History
+) -> tuple[Float[Array, " step"], Float[Array, "step trail fixation 2"], Bool[Array, "step trail fixation"]]:
+    """What trails add to the log-factor at most, where gaze has been at each step, and whether it was: padded to the
+    longest trail."""
+    most = jnp.zeros(jnp.shape(history.count))
+    longest = max((it.span for it in trails), default=0)
+    where = [jnp.zeros((*most.shape, 0, longest, 2))]
+    there = [jnp.zeros((*most.shape, 0, longest), bool)]
+    for trail in trails:
+        strength, places = jax.vmap(trail.places)(history)
+        most = most + jnp.maximum(strength, 0).sum(axis=1)
+        missing = longest - trail.span
+        where.append(jnp.pad(places, ((0, 0), (0, missing), (0, 0)))[:, None])
+        there.append(jnp.pad(jax.vmap(trail.there)(history), ((0, 0), (0, missing)))[:, None])
+    return most, jnp.concatenate(where, axis=1), jnp.concatenate(there, axis=1)
+
+
 def _of_steps(
-    policies: Sequence[SalientGaussian], factors: tuple[Factor, ...], history: History, picture: Picture
+    policies: Sequence[SalientGaussian],
+    factors: tuple[Factor, ...],
+    trails: Sequence[Trail],
+    history: History,
+    picture: Picture,
 ) -> tuple[OfSteps, Float[Array, "step place 2"]]:
     """What a row of steps has for itself, and the places that attract or repel."""
     steps = len(jnp.asarray(history.count))
@@ -279,7 +322,7 @@ def _of_steps(
     for factor in factors:
         if isinstance(factor, Directions):
             harmonics = harmonics + jax.vmap(lambda h, it=factor: it.harmonics(h, picture))(history)
-        elif isinstance(factor, Places):
+        elif _as_places(factor, trails):
             how_much, where = jax.vmap(factor.places)(history)
             strength.append(how_much)
             place.append(where)

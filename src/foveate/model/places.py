@@ -11,7 +11,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from foveate.errors import InputError
 from foveate.model.factors import Factor
@@ -76,8 +76,44 @@ class Here(Places):
         return jnp.asarray(self.phi)[None], history.gaze[None]
 
 
+class Trail(Places):
+    """The places of the last fixations, the present one first, each weaker than the one after it by the same factor:
+    strength decay^j, over as many as `span` says. Sums of a trail of any length are as fast as those of one place."""
+
+    span: eqx.AbstractVar[int]
+
+    @property
+    @abstractmethod
+    def strength(self) -> Float[Array, ""]:
+        """Of the place that is being looked at."""
+
+    @property
+    @abstractmethod
+    def decay(self) -> Float[Array, ""]:
+        """By which it fades with every fixation, 0 to 1."""
+
+    @property
+    def memory(self) -> int:
+        """As many as `span` says."""
+        return self.span
+
+    @property
+    def count(self) -> int:
+        """As many as `span` says."""
+        return self.span
+
+    def there(self, history: History) -> Bool[Array, " place"]:
+        """Whether there was such a fixation."""
+        return jnp.asarray(np.arange(self.span) < history.count)
+
+    def places(self, history: History) -> tuple[Float[Array, " place"], Float[Array, "place 2"]]:
+        """How strongly each place attracts, and where it is; what was before the first fixation does not count."""
+        strength = jnp.where(self.there(history), self.strength * self.decay ** np.arange(self.span), 0.0)
+        return strength, jnp.asarray(history.position_deg)[: self.span]
+
+
 @final
-class VisitedBefore(Places):
+class VisitedBefore(Trail):
     """The places of the last fixations attract or repel: exp(mu sum_j lambda^j g(z; z_{t-1-j})), j = 0, 1, ...,
     g(z; m) = exp(-|z - m|^2 / (2 omega)), over as many fixations as `span` says.
 
@@ -99,22 +135,16 @@ class VisitedBefore(Places):
             raise InputError(f"span = {self.span!r}: give a number of fixations, 1 or more.")
 
     @property
-    def memory(self) -> int:
-        """As many as `span` says."""
-        return self.span
-
-    @property
     def variance(self) -> Float[Array, ""]:
         """Omega."""
         return self.omega
 
     @property
-    def count(self) -> int:
-        """As many as `span` says."""
-        return self.span
+    def strength(self) -> Float[Array, ""]:
+        """Mu."""
+        return self.mu
 
-    def places(self, history: History) -> tuple[Float[Array, " place"], Float[Array, "place 2"]]:
-        """How strongly each place attracts, and where it is; what was before the first fixation does not count."""
-        back = np.arange(self.span)
-        strength = jnp.where(back < history.count, self.mu * self.lambda_**back, 0.0)
-        return strength, jnp.asarray(history.position_deg)[: self.span]
+    @property
+    def decay(self) -> Float[Array, ""]:
+        """Lambda."""
+        return self.lambda_
