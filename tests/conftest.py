@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 # Before the hook: what checks shapes cannot be compiled by Numba.
-import foveate.model.modulated_loop  # noqa: F401
+import foveate.model.modulated_entry  # noqa: F401
 
 jaxtyping.install_import_hook("foveate", "checked_types.check")
 

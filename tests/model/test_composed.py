@@ -9,7 +9,7 @@ from foveate.errors import InputError
 from foveate.example import example_data
 from foveate.model import catalogue
 from foveate.model.choices import FixedChoice, SaliencyRatioChoice, SoftmaxChoice
-from foveate.model.composed import FEATURES_READ, MECHANISMS, PAPER, RECOMMENDED, composed
+from foveate.model.composed import FEATURES_READ, MECHANISMS, MEMORY_SPAN, PAPER, RECOMMENDED, composed
 from foveate.model.factors import Modulated
 from foveate.model.likelihood import log_likelihood, step_log_likelihoods
 from foveate.model.steps import Steps
@@ -25,7 +25,7 @@ EVERY = {
 @pytest.fixture(scope="module")
 def steps() -> Steps:
     data = example_data(seed=1).data.select(observers=["ann"])
-    return Steps.of(data.select(pictures=data.paths.pictures[:2]), memory=6)
+    return Steps.of(data.select(pictures=data.paths.pictures[:2]), memory=MEMORY_SPAN)
 
 
 def test_the_paper_s_mechanisms_make_its_full_model(steps):
@@ -46,13 +46,13 @@ def test_without_repulsion_and_ratio_it_is_fixed_choice_without_repulsion(steps)
 def test_the_recommended_model_is_in_the_catalogue():
     model = catalogue.named_model("wayfarer")
     assert model.policy_names == ["SalientLocal", "SalientGlobal", "Momentum", "Return"]
-    assert len(model.labels) == 37
+    assert len(model.labels) == 41
     factors = [policy.factors for policy in model.policies if isinstance(policy, Modulated)]
     held = ["Cardinal", "Turning", "SaliencyDrift", "CardinalPeaks", "TurningPeak", "Here", "VisitedBefore"]
     assert [sorted(type(it).__name__ for it in each) for each in factors] == [sorted(held)] * 4
     assert isinstance(model.choice, SoftmaxChoice)
     assert model.choice.features == FEATURES_READ
-    assert model.memory == 6
+    assert model.memory == MEMORY_SPAN
 
 
 def test_one_variance_serves_both_axes(steps):
@@ -93,7 +93,7 @@ def test_durations_can_be_left_out():
     without = catalogue.named_model("wayfarer", durations=False)
     assert catalogue.named_model("wayfarer").reads_durations
     assert not without.reads_durations
-    assert without.choice.features == ("amplitude", "saliency", "number")
+    assert without.choice.features == ("amplitude", "saliency", "number", "earlier")
 
 
 @pytest.mark.parametrize("mechanisms", EVERY.values(), ids=EVERY)

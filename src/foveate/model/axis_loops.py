@@ -1,9 +1,6 @@
 """Gaussians on the rows or the columns of a grid, in loops that Numba compiles, for `modulated_loop.py`.
 
 Loops take whole arrays and a place in them: a slice would be counted in and out, which costs more than the work on it.
-
-Numba keeps what it has compiled on disk and compiles anew when the file of the function that was asked for changes, not
-when another one does that it uses: after a change here `modulated_loop.py` must be touched.
 """
 # Numba compiles these functions; what it adds to arguments Python's types do not know.
 # pyright: reportCallIssue=false
@@ -20,7 +17,7 @@ TIE = 1e-12  # as in `policies.py`: a test holds the two together
 LEAST_RATE = -3e38  # of exp(rate d^2), in single precision never infinite, since zero times that is no number
 
 
-helper = njit(fastmath=FAST, error_model="numpy", cache=True)
+helper = njit(fastmath=FAST, error_model="numpy")
 
 
 @intrinsic
@@ -79,7 +76,7 @@ def _by_type(x):
     return double
 
 
-@njit(error_model="numpy", cache=True)
+@njit(error_model="numpy")
 def nearest(cells, side, centre):
     """The cell centre nearest to a place; between two that of the definition: division is division."""
     index = int(np.floor(centre / side + TIE))

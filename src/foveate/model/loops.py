@@ -49,7 +49,7 @@ def _half_word(address):
     return carray(_pointer(address), 1, types.int32)
 
 
-@njit(cache=True)
+@njit
 def asks_for_version(frame):
     """Whether this call is but the question of which version of the interface the function is, which is answered."""
     extension = _word(_address(frame) + FRAME_EXTENSION)[0]

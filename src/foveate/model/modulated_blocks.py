@@ -170,7 +170,7 @@ def _registered(what: str, digits: str) -> str:
 @cache
 def _register(what: str, digits: str) -> str:
     """Numba, which compiles the loop, is imported when it is first needed."""
-    from foveate.model.modulated_loop import entry
+    from foveate.model.modulated_entry import entry
 
     name = f"foveate_modulated_{what}_{digits}"
     jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(entry(what, digits).ctypes), platform="cpu")
