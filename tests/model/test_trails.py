@@ -1,5 +1,7 @@
 """Trails of fixations: the field that fades as gaze moves on is the sum over places, whatever came before."""
 
+from pathlib import Path
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ from foveate.data.dataset import Dataset
 from foveate.data.grid import Extent, Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
+from foveate.model import axis_loops, loops, modulated_entry, modulated_loop, repelled_loop, trail_loop
 from foveate.model.factors import Modulated
 from foveate.model.likelihood import log_normalisers, plain_log_normalisers
 from foveate.model.mechanisms import SalientGlobal, SalientLocal
@@ -87,3 +90,15 @@ def test_single_precision_holds_along_a_path():
     assert 0 < np.abs(rough[0] - plain[0]).max() < 5e-6
     for found, expected in zip(rough[1:], plain[1:], strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_kept_of_the_loops_is_kept_until_any_of_their_files_changes(tmp_path, monkeypatch):
+    """Numba itself looks at the one file alone whose function is asked for."""
+    before = modulated_entry._sources.__wrapped__()
+    assert modulated_entry._sources.__wrapped__() == before
+    for module in (axis_loops, loops, modulated_loop, repelled_loop, trail_loop):
+        changed = tmp_path / "changed.py"
+        changed.write_text(Path(str(module.__file__)).read_text() + "\n")
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "__file__", str(changed))
+            assert modulated_entry._sources.__wrapped__() != before, module.__name__
