@@ -29,7 +29,7 @@ from foveate.pysaliency.densities import Predictive
 from foveate.simulation.predictive import prior_predictive
 from foveate.simulation.simulate import simulate
 
-EFFECTS = {"saliency": 0.12, "amplitude": -0.2, "ratio": 0.05, "number": 0.15, "next_amplitude": -0.3}
+EFFECTS = {"saliency": 0.12, "amplitude": -0.2, "ratio": 0.05, "number": 0.15, "earlier": 0.1, "next_amplitude": -0.3}
 LEVEL, SIGMA = -1.3, 0.4
 OF_DURATIONS: dict[str, Prior] = {
     "level": Normal(-1.0, 1.0),
@@ -77,6 +77,7 @@ def design(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
         y_cell, x_cell = grid.centre_of(row, column)
         for t in range(1, len(path.x_deg) - 1):
             last = np.hypot(path.y_deg[t] - path.y_deg[t - 1], path.x_deg[t] - path.x_deg[t - 1])
+            before = np.hypot(path.y_deg[t - 1] - path.y_deg[t - 2], path.x_deg[t - 1] - path.x_deg[t - 2])
             ahead = np.hypot(y_cell[t + 1] - path.y_deg[t], x_cell[t + 1] - path.x_deg[t])
             rows.append(
                 [
@@ -84,6 +85,7 @@ def design(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
                     (relative[t] - 1.2) / 1.2,
                     (relative[t] - relative[t - 1]) / 1.5,
                     np.log((t + 1) / 10) / 0.8,
+                    (np.log(before + 0.3) - 1.4) / 0.8 if t > 1 else 0.0,
                     (np.log(ahead + 0.3) - 1.4) / 0.8,
                 ]
             )
@@ -92,9 +94,9 @@ def design(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_density_is_that_of_scipy_for_every_feature():
-    assert KNOWN == ("amplitude", "saliency", "ratio", "number", "next_amplitude")
+    assert KNOWN == ("amplitude", "saliency", "ratio", "number", "earlier", "next_amplitude")
     part, data = durations(*KNOWN), off_centre(simulated(durations(*KNOWN), 12))
-    steps = Steps.of(data)
+    steps = Steps.of(data, memory=part.memory)
     with jax.enable_x64(True):
         found = np.asarray(eqx.filter_jit(duration_log_density)(part, steps))[steps.real]
     features, logs = design(data)

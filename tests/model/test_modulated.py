@@ -119,7 +119,7 @@ def test_the_mixture_is_that_of_the_oracle():
             + beyond.visited_before(scene, fixations, **VISITED)
             + beyond.saliency_drift(scene, fixations, -0.2)
         )
-        slopes = np.zeros((3, 5))
+        slopes = np.zeros((3, 6))
         slopes[:, [0, 4]] = ((0.2, -0.1), (0.3, 0.4), (-0.5, 0.1))
         chosen = beyond.softmax_choice(scene, fixations, (0.5, -0.2, -1.0), slopes, np.zeros(t))
         expected = beyond.mixture(chosen, weights, factor)[scene.cell(path.y_deg[t], path.x_deg[t])]

@@ -120,12 +120,13 @@ def _durations_before() -> Model:
     """The choice depends on how long the present fixation lasted, and that on what came before it."""
     choice = _softmax("local", "global", features=("duration",))
     local, around = _started(Local, "epsilon"), _started(Global, "xi")
-    return _model("durations", local, around, choice=choice, durations=_durations("amplitude", "saliency", "earlier"))
+    return _model("durations", local, around, choice=choice, durations=_durations("amplitude", "saliency"))
 
 
 def _durations_ahead() -> Model:
     """The duration depends on the saccade that ends the fixation."""
-    return _model("durations_ahead", _started(Global, "xi"), durations=_durations("ratio", "number", "next_amplitude"))
+    durations = _durations("ratio", "number", "earlier", "next_amplitude")
+    return _model("durations_ahead", _started(Global, "xi"), durations=durations)
 
 
 PART_MODELS: dict[str, Callable[[], Model]] = {

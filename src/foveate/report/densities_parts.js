@@ -187,11 +187,10 @@ const foveateParts = (() => {
       }),
     TurningPeak: (factor, history, saliency, grid) => {
       const [lastUp, lastRight] = direction(grid, ...lastSaccade(history));
-      return overDirections(
-        grid,
-        history.position[0],
-        (up, right) => factor.ahead * peak(up * lastUp + right * lastRight, up * lastRight - right * lastUp),
-      );
+      return overDirections(grid, history.position[0], (up, right) => {
+        const [cosine, sine] = [up * lastUp + right * lastRight, up * lastRight - right * lastUp];
+        return factor.ahead * peak(cosine, sine) + factor.behind * peak(-cosine, -sine);
+      });
     },
     Here: (factor, history, saliency, grid) => {
       const [rows, columns] = axes(grid, (cells, axis) =>
@@ -221,8 +220,10 @@ const foveateParts = (() => {
   const logSaliency = (history, grid, back) =>
     Math.log(Math.max(grid.rows * grid.columns * history.saliency[back], LEAST_RELATIVE_SALIENCY));
 
+  const amplitude = (saccade) => (Math.log(Math.hypot(...saccade) + SMALL_AMPLITUDE_DEG) - 1.4) / 0.8;
+
   const FEATURES = {
-    amplitude: (history) => (Math.log(Math.hypot(...lastSaccade(history)) + SMALL_AMPLITUDE_DEG) - 1.4) / 0.8,
+    amplitude: (history) => amplitude(lastSaccade(history)),
     duration: (history) => {
       const [least, most] = DURATIONS_S;
       const seconds = history.duration_s[0];
@@ -231,6 +232,8 @@ const foveateParts = (() => {
     saliency: (history, grid) => (logSaliency(history, grid, 0) - 1.2) / 1.2,
     ratio: (history, grid) => (logSaliency(history, grid, 0) - logSaliency(history, grid, 1)) / 1.5,
     number: (history) => Math.log(Math.max(history.count, 1) / 10) / 0.8,
+    earlier: (history) =>
+      history.count > 2 ? amplitude([0, 1].map((axis) => history.position[1][axis] - history.position[2][axis])) : 0,
   };
 
   // --- choices: the logarithm of every policy's probability ---------------------------------------------------------
