@@ -215,7 +215,8 @@ def test_a_small_model_is_calibrated_by_the_command_itself(foveate_command, tmp_
     found = json.loads((tmp_path / "calibration.json").read_text())["calibrations"]["durations_ahead_laplace"]
     assert found["data_sets"] == 3
     assert found["passed"] is True
-    labels = ["xi_row", "xi_column", "level", "effect_ratio", "effect_number", "effect_next_amplitude", "sigma"]
+    effects = [f"effect_{it}" for it in ("ratio", "number", "earlier", "next_amplitude")]
+    labels = ["xi_row", "xi_column", "level", *effects, "sigma"]
     assert list(found["recovery"]) == labels
     ranks = pd.read_csv(tmp_path / "durations_ahead_laplace.csv")
     assert len(ranks) == 3 * (len(labels) + 1)
