@@ -92,6 +92,15 @@ def test_single_precision_holds_along_a_path():
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_places_that_attract_without_measure_do_not_overflow():
+    """Factors of e^100 and more on a cell: divided by a bound, or else by the definition."""
+    policies, steps = with_trails(VisitedBefore(70.0, 9.0, 0.8, 20)), steps_of()
+    rough = sums_and_slopes(log_normalisers, policies, steps.in_single_precision())[0]
+    plain = sums_and_slopes(plain_log_normalisers, policies, steps)[0]
+    assert plain.max() > 100  # e^88 is the largest number in single precision
+    np.testing.assert_allclose(rough, plain, rtol=2e-6)
+
+
 def test_what_is_kept_of_the_loops_is_kept_until_any_of_their_files_changes(tmp_path, monkeypatch):
     """Numba itself looks at the one file alone whose function is asked for."""
     before = modulated_entry._sources.__wrapped__()
