@@ -17,7 +17,7 @@ from foveate.model.likelihood import (
     is_modulated_sum,
     log_normalisers,
     plain_log_normaliser,
-    target_log_weight,
+    target_log_weights,
 )
 from foveate.model.parts import with_values
 from foveate.model.policies import Policy
@@ -43,7 +43,7 @@ def log_probabilities(policy: Policy, values: dict, steps: Steps):
 
     def summed(values, normaliser):
         changed = with_values(policy, values)
-        found = jnp.where(steps.real, target_log_weight(changed, steps) - normaliser(changed), 0.0)
+        found = jnp.where(steps.real, target_log_weights([changed], steps)[..., 0] - normaliser(changed), 0.0)
         return found.sum(), found
 
     def fast(policy):

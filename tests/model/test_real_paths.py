@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,7 +18,7 @@ from foveate.model.likelihood import (
     log_probability,
     plain_log_normaliser,
     step_log_likelihoods,
-    target_log_weight,
+    target_log_weights,
     value_and_gradient,
 )
 from foveate.model.model import Model, mix
@@ -78,11 +79,12 @@ def test_every_step_has_the_probability_of_the_oracle(row: Row, variances, data,
 @eqx.filter_jit
 def plain_log_likelihood(model: Model, steps: Steps):
     """The sum over steps with plain normalisers."""
-    densities = [target_log_weight(policy, steps) - plain_log_normaliser(policy, steps) for policy in model.policies]
+    normalisers = [plain_log_normaliser(policy, steps) for policy in model.policies]
+    densities = target_log_weights(model.policies, steps) - jnp.stack(normalisers, axis=-1)
     choice = jax.vmap(
         lambda history, index: jax.vmap(lambda h: model.choice.log_probabilities(h, steps.picture_of(index)))(history)
     )(steps.history, steps.picture)
-    return jax.numpy.where(steps.real, mix(choice, jax.numpy.stack(densities, axis=-1), axis=-1), 0.0).sum()
+    return jax.numpy.where(steps.real, mix(choice, densities, axis=-1), 0.0).sum()
 
 
 @pytest.mark.parametrize("repulsion", ["released", pytest.param("none", marks=pytest.mark.slow)])

@@ -13,7 +13,7 @@ from foveate.data.dataset import Dataset
 from foveate.data.grid import Extent, Grid
 from foveate.data.saliency import SaliencyMaps
 from foveate.data.scanpaths import ScanPaths
-from foveate.model import axis_loops, loops, modulated_entry, modulated_loop, repelled_loop, trail_loop
+from foveate.model import axis_loops, direction_loop, loops, modulated_entry, modulated_loop, repelled_loop, trail_loop
 from foveate.model.factors import Modulated
 from foveate.model.likelihood import log_normalisers, plain_log_normalisers
 from foveate.model.mechanisms import SalientGlobal, SalientLocal
@@ -105,7 +105,7 @@ def test_what_is_kept_of_the_loops_is_kept_until_any_of_their_files_changes(tmp_
     """Numba itself looks at the one file alone whose function is asked for."""
     before = modulated_entry._sources.__wrapped__()
     assert modulated_entry._sources.__wrapped__() == before
-    for module in (axis_loops, loops, modulated_loop, repelled_loop, trail_loop):
+    for module in (axis_loops, direction_loop, loops, modulated_loop, repelled_loop, trail_loop):
         changed = tmp_path / "changed.py"
         changed.write_text(Path(str(module.__file__)).read_text() + "\n")
         with monkeypatch.context() as patch:

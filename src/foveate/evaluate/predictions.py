@@ -21,7 +21,7 @@ from foveate.errors import InputError, some_of
 from foveate.evaluate.policy_maps import normalised
 from foveate.model.history import Array
 from foveate.model.kernels import total
-from foveate.model.likelihood import check_model_and_steps, choice_log_probability, target_log_weight
+from foveate.model.likelihood import check_model_and_steps, choice_log_probability, target_log_weights
 from foveate.model.model import Model, mix
 from foveate.model.packing import packed_with
 from foveate.model.steps import Steps
@@ -207,7 +207,7 @@ def _group(
         choice = choice_log_probability(at, row)[0]
         parts = [normalised(policy, row, scene, history, picture) for policy in at.policies]
         normalisers = jnp.stack([log_sums for log_sums, _ in parts], axis=-1)
-        weights = jnp.stack([target_log_weight(policy, row)[0] for policy in at.policies], axis=-1)
+        weights = target_log_weights(at.policies, row)[0]
         shares = [jnp.exp(choice[:, index, None, None]) * maps for index, (_, maps) in enumerate(parts)]
         # The result of a branch is stored, while of a plain expression every score would work out the cells again.
         maps = lax.cond(counts, lambda maps: maps, jnp.zeros_like, jnp.reshape(sum(shares), summed.shape))

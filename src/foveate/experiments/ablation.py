@@ -25,8 +25,8 @@ from foveate.model.model import Model
 
 SAMPLER = "laplace"
 # Predictions average over draws and need fewer of them than a posterior's own numbers: weighted draws from Laplace's
-# approximation at what both climbs found.
-SAMPLER_SETTINGS = {"climbs": 2, "moves": 0, "effective_draws": 60, "draws": 64}
+# approximation at the tops that climbs found.
+SAMPLER_SETTINGS = {"moves": 0, "effective_draws": 60, "draws": 64}
 LEVEL = 0.95
 FULL, BEST = "full", "wayfarer"
 

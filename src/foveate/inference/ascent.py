@@ -21,22 +21,31 @@ LEVEL_NATS = 1e-4  # a climb ends when a step gains less, twice in a row
 
 
 class Ascent(NamedTuple):
-    """Where a climb ended, the log-density there, and the gradients that it took."""
+    """Where a climb ended, the log-density there, the gradients that it took, and what it learnt of the curvature."""
 
     vector: Float[np.ndarray, " number"]
     value: float
     evaluations: int
+    covariance: Float[np.ndarray, "number number"]  # the inverse Hessian, roughly
 
 
 def ascend(
-    start: Float[np.ndarray, " number"], unit: Float[np.ndarray, " number"], most: int, rough: bool = False
+    start: Float[np.ndarray, " number"],
+    unit: Float[np.ndarray, " number"],
+    most: int,
+    rough: bool = False,
+    covariance: Float[np.ndarray, "number number"] | None = None,
 ) -> Plan[Ascent]:
-    """A climb from `start` of at most so many steps; `unit` has the length of an ordinary step in every number."""
+    """A climb from `start` of at most so many steps; `unit` has the length of an ordinary step in every number.
+
+    `covariance` is an inverse Hessian to begin with, such as that of another climb of the same target.
+    """
     place = np.clip(start, -FURTHEST, FURTHEST) / unit
     value, slope = yield from _at(place, unit, rough)
-    spent, level, inverse = 1, 0, np.eye(len(unit))
+    squared_units = np.outer(unit, unit)
+    spent, level, inverse = 1, 0, np.eye(len(unit)) if covariance is None else covariance / squared_units
     if not np.isfinite(value):
-        return Ascent(place * unit, -np.inf, spent)
+        return Ascent(place * unit, -np.inf, spent, inverse * squared_units)
     for turn in range(most):
         ahead = inverse @ slope
         promised = float(ahead @ slope)
@@ -44,7 +53,8 @@ def ascend(
             inverse, ahead, promised = np.eye(len(unit)), slope, float(slope @ slope)
         if promised < LEVEL_NATS**2:
             break
-        step = min(1.0, FIRST_LENGTH / float(np.linalg.norm(ahead))) if turn == 0 else 1.0
+        unknown = turn == 0 and covariance is None
+        step = min(1.0, FIRST_LENGTH / float(np.linalg.norm(ahead))) if unknown else 1.0
         found = yield from _searched(place, value, ahead, promised, step, unit, rough)
         if found is None:
             break
@@ -53,14 +63,14 @@ def ascend(
         moved, changed = there - place, slope - there_slope
         curved = float(moved @ changed)
         if curved > 0:
-            if turn == 0:
+            if unknown:
                 inverse *= curved / float(changed @ changed)
             inverse = _updated(inverse, moved, changed, curved)
         level = level + 1 if there_value - value < LEVEL_NATS else 0
         place, value, slope = there, there_value, there_slope
         if level == 2:
             break
-    return Ascent(np.clip(place * unit, -FURTHEST, FURTHEST), value, spent)
+    return Ascent(np.clip(place * unit, -FURTHEST, FURTHEST), value, spent, inverse * squared_units)
 
 
 def _at(place: np.ndarray, unit: np.ndarray, rough: bool) -> Plan[tuple[float, np.ndarray]]:

@@ -23,6 +23,7 @@ QUARTILES_APART = 1.349  # of a standard Gaussian
 # precision is drowned, narrow enough that the top still looks like a parabola. Where the first guess was further off
 # than `FURTHEST_STEP` standard deviations, it is taken again.
 FIRST_STEP, STEP, FURTHEST_STEP, TRIALS = 0.1, 0.3, 0.5, 3
+LEAST_FIRST_STEP = 0.01  # of the prior's spread
 
 # No direction is taken to be wider than this many of the prior's standard deviations. On a ridge, at a kink or on a
 # shoulder the Hessian has eigenvalues near zero or below it.
@@ -65,15 +66,21 @@ def prior_spread(target: Target, key: PRNGKeyArray) -> Float[np.ndarray, " numbe
 
 
 def hessian(
-    top: Float[np.ndarray, " number"], spread: Float[np.ndarray, " number"], rough: bool = False
+    top: Float[np.ndarray, " number"],
+    spread: Float[np.ndarray, " number"],
+    rough: bool = False,
+    covariance: Float[np.ndarray, "number number"] | None = None,
 ) -> Plan[tuple[Float[np.ndarray, "number number"], int]]:
     """Minus the second derivatives of the log posterior density at a vector, and the gradients that it took.
 
-    Central differences; `spread` sets the first steps. A column whose step was too long for what it found is worked
-    out again.
+    Central differences; `spread`, or a rough `covariance` that a climb has found, sets the first steps. A column whose
+    step was too long for what it found is worked out again.
     """
     size = len(top)
     found, step, spent = np.zeros((size, size)), FIRST_STEP * spread, 0
+    if covariance is not None:
+        alone = 1 / np.sqrt(np.abs(np.diag(np.linalg.pinv(covariance))))  # each number's deviation given the others
+        step = np.clip(STEP * alone, LEAST_FIRST_STEP * spread, FIRST_STEP * spread)
     columns = np.arange(size)
     for _ in range(TRIALS):
         moved = np.zeros((2, len(columns), size))
@@ -107,8 +114,10 @@ def find_tops(
     Most of the way, and the curvature, are on a cheaper density much like the target (`Target.coarsened`); a few steps
     by that curvature then lead to the target's own top.
     """
-    ascents = yield from side_by_side([ascend(start, spread, most, rough=True) for start in starts])
-    climbed = sorted(ascents, key=lambda it: -it.value)
+    first = yield from ascend(starts[0], spread, most, rough=True)
+    shape = first.covariance if np.isfinite(first.value) else None  # much the same wherever climbs of a target end
+    others = [ascend(start, spread, most, rough=True, covariance=shape) for start in starts[1:]]
+    climbed = sorted([first, *(yield from side_by_side(others))], key=lambda it: -it.value)
     spent = sum(it.evaluations for it in climbed)
     below: list[Top] = []
     lifted: list[Top] = []
@@ -117,7 +126,7 @@ def find_tops(
         low = not np.isfinite(end.value) or end.value < climbed[0].value - ROUGHLY_KEPT_NATS
         if known or low or len(below) == MOST_TOPS:
             continue
-        second, gradients = yield from hessian(end.vector, spread, rough=True)
+        second, gradients = yield from hessian(end.vector, spread, rough=True, covariance=end.covariance)
         below.append(Top(end.vector, end.value, *as_covariance(second, spread)))
         found, gradients_there = yield from _lifted(below[-1])
         spent += gradients + gradients_there

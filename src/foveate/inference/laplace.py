@@ -32,6 +32,9 @@ from foveate.inference.samples import Progress, Report, Samples, Weighted, silen
 from foveate.inference.target import Target
 from foveate.precision import check_key, double_precision
 
+# Climbs of models with many numbers, and with few (as `MOST_LEARNT` has it): those of the paper's models are short, and
+# end at one of several tops.
+CLIMBS, CLIMBS_OF_FEW = 2, 8
 AWAY = 0.5  # of the prior's spread: how far from the present values the other climbs start
 MOST_ITERATIONS = 300  # of a climb
 
@@ -59,7 +62,7 @@ def laplace(
     target: Target,
     key: PRNGKeyArray,
     *,
-    climbs: int = 2,
+    climbs: int | None = None,
     starts: Float[np.ndarray, "start number"] | None = None,
     replicates: int = 4,
     draws: int = 1000,
@@ -71,9 +74,10 @@ def laplace(
     """Draws of the posterior: `draws` from each replicate, or `moves` from each chain where weights are not trusted
     (None: until the chains agree).
 
-    `starts` (on the real line) are climbed from instead of the model's present values and places nearby. Weighted
-    draws are made until every number has so many `effective_draws`, or until it is plain that weights will not do; with
-    `moves=0` they are the result, whatever their diagnosis.
+    There are as many `climbs` as the number of parameters calls for, unless it is said. `starts` (on the real line) are
+    climbed from instead of the model's present values and places nearby. Weighted draws are made until every number has
+    so many `effective_draws`, or until it is plain that weights will not do; with `moves=0` they are the result,
+    whatever their diagnosis.
     """
     settings = {"climbs": climbs, "starts": starts, "replicates": replicates, "draws": draws, "moves": moves}
     plan = laplace_plan(target, key, **settings, effective_draws=effective_draws, report=report)
@@ -84,7 +88,7 @@ def laplace_plan(
     target: Target,
     key: PRNGKeyArray,
     *,
-    climbs: int = 2,
+    climbs: int | None = None,
     starts: Float[np.ndarray, "start number"] | None = None,
     replicates: int = 4,
     draws: int = 1000,
@@ -94,6 +98,8 @@ def laplace_plan(
 ) -> Plan[Samples]:
     """`laplace` as a plan: arguments are checked here and now."""
     check_key(key)
+    if climbs is None:
+        climbs = CLIMBS_OF_FEW if target.size <= MOST_LEARNT else CLIMBS
     _check(target, climbs, starts, replicates, draws, moves, effective_draws)
     return _laplace(target, key, climbs, starts, replicates, draws, moves, effective_draws, report)
 

@@ -139,7 +139,7 @@ def log_probability(model: Model, steps: Steps) -> Float[Array, "path step"]:
     choice = choice_log_probability(model, steps)
     policies = model.with_parameters(model.parameters).policies  # fields of one name are one object: see `same_factors`
     if all(map(is_modulated_sum, policies)) and modulated_sums.serves_mixture(policies, steps):
-        rest = choice + jnp.stack([target_log_weight(it, steps) for it in policies], axis=-1)
+        rest = choice + target_log_weights(policies, steps)
         return modulated_sums.log_mixture(policies, rest, steps, partial(plain_log_normalisers, steps=steps))
     return mix(choice, policy_log_probability(model, steps), axis=-1)
 
@@ -185,14 +185,17 @@ def policy_log_probability(model: Model, steps: Steps) -> Float[Array, "path ste
     """Log-probability of the cell fixated next under each policy alone."""
     model = model.with_parameters(model.parameters)  # fields of one name become one object: see `same_factors`
     sums = log_normalisers(model.policies, steps)
-    weights = [target_log_weight(policy, steps) for policy in model.policies]
-    return jnp.stack([weight - total for weight, total in zip(weights, sums, strict=True)], axis=-1)
+    return target_log_weights(model.policies, steps) - jnp.stack(sums, axis=-1)
 
 
-def target_log_weight(policy: Policy, steps: Steps) -> Float[Array, "path step"]:
-    """The policy's log-weight at the cell fixated next."""
+def target_log_weights(policies: Sequence[Policy], steps: Steps) -> Float[Array, "path step policy"]:
+    """Each policy's log-weight at the cell fixated next; factors that modulate several are worked out once, and so are
+    their slopes."""
 
-    return jax.vmap(jax.vmap(policy.log_weight))(steps.history, steps.target)
+    def of_step(history: History, target: Picture) -> Float[Array, " policy"]:
+        return jnp.stack(log_weights(policies, history, target))
+
+    return jax.vmap(jax.vmap(of_step))(steps.history, steps.target)
 
 
 # --- normalisers ---------------------------------------------------------------------------------------------------

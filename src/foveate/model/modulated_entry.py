@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numba import carray, cfunc, njit
 
-from foveate.model import axis_loops, loops, modulated_loop, repelled_loop, trail_loop
+from foveate.model import axis_loops, direction_loop, loops, modulated_loop, repelled_loop, trail_loop
 from foveate.model.loops import SIGNATURE, argument, asks_for_version, result
 from foveate.model.modulated_loop import visit
 
@@ -107,6 +107,6 @@ def _sources():
     Numba keeps what it has compiled on disk, and of a function's file it notices changes, but not of those that it
     calls: a new version of foveate would go on with an old loop.
     """
-    files = (axis_loops, loops, modulated_loop, repelled_loop, trail_loop)
+    files = (axis_loops, direction_loop, loops, modulated_loop, repelled_loop, trail_loop)
     contents = b"".join(Path(str(it.__file__)).read_bytes() for it in files)
     return int.from_bytes(hashlib.sha256(contents).digest()[:7], "big") | 1

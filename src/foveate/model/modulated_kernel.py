@@ -17,10 +17,8 @@ from jaxtyping import Bool, Float, Int
 from foveate.data.grid import Grid
 from foveate.model.directions import NEAR_DEG, directions
 from foveate.model.history import Array
+from foveate.model.log_maps import EMPTY
 from foveate.model.policies import nearest_centre, squared_beyond
-
-# Log saliency of an empty cell: no real one is as small, and zero times it is a number.
-EMPTY = -1e30
 
 
 class Kind(NamedTuple):

@@ -16,12 +16,12 @@ Helpers take whole arrays and indices: a slice would be counted in and out, whic
 import numpy as np
 from numba import njit
 
-from foveate.model.axis_loops import FAST, along, bell, exponential, gaussian, helper, nearest, spread
+from foveate.model.axis_loops import along, bell, exponential, gaussian, helper, nearest, spread
+from foveate.model.direction_loop import add_directions, of_directions
 from foveate.model.repelled_loop import repelled_parts, repelled_total
 from foveate.model.trail_loop import add_trail, move_on, of_trail
 
-NEAR_DEG = 0.25  # as in `directions.py`, and
-EMPTY = -1e30  # as in `modulated_kernel.py`: a test holds them together
+EMPTY = -1e30  # as in `log_maps.py`: a test holds them together
 
 
 @helper
@@ -44,47 +44,13 @@ def _add_three(j, on_rows, on_columns, found):
             found[r, c] += first * on_columns[j, c] + second * on_columns[j + 1, c] + third * on_columns[j + 2, c]
 
 
-@njit(fastmath=FAST, inline="always")
-def _powers(x1, y1):
-    """Real and imaginary parts of the first eight powers of x1 + i y1."""
-    x2, y2 = x1 * x1 - y1 * y1, (x1 + x1) * y1
-    x3, y3 = x2 * x1 - y2 * y1, x2 * y1 + y2 * x1
-    x4, y4 = x2 * x2 - y2 * y2, (x2 + x2) * y2
-    x5, y5 = x4 * x1 - y4 * y1, x4 * y1 + y4 * x1
-    x6, y6 = x3 * x3 - y3 * y3, (x3 + x3) * y3
-    x7, y7 = x4 * x3 - y4 * y3, x4 * y3 + y4 * x3
-    x8, y8 = x4 * x4 - y4 * y4, (x4 + x4) * y4
-    return x1, x2, x3, x4, x5, x6, x7, x8, y1, y2, y3, y4, y5, y6, y7, y8
-
-
-@helper
-def _add_directions(up, right, harmonics, found):
-    """Adds the harmonics of the direction: powers of its cosine and i times its sine."""
-    rows, columns = found.shape
-    one, near = found.dtype.type(1), found.dtype.type(NEAR_DEG * NEAR_DEG)
-    a1, a2, a3, a4 = harmonics[0], harmonics[1], harmonics[2], harmonics[3]
-    a5, a6, a7, a8 = harmonics[4], harmonics[5], harmonics[6], harmonics[7]
-    b1, b2, b3, b4 = harmonics[8], harmonics[9], harmonics[10], harmonics[11]
-    b5, b6, b7, b8 = harmonics[12], harmonics[13], harmonics[14], harmonics[15]
-    for r in range(rows):
-        once_up, squared = up[r], up[r] * up[r] + near
-        for c in range(columns):
-            inverse = one / np.sqrt(right[c] * right[c] + squared)
-            x1, x2, x3, x4, x5, x6, x7, x8, y1, y2, y3, y4, y5, y6, y7, y8 = _powers(
-                right[c] * inverse, once_up * inverse
-            )
-            low = a1 * x1 + a2 * x2 + a3 * x3 + a4 * x4 + b1 * y1 + b2 * y2 + b3 * y3 + b4 * y4
-            high = a5 * x5 + a6 * x6 + a7 * x7 + a8 * x8 + b5 * y5 + b6 * y6 + b7 * y7 + b8 * y8
-            found[r, c] += low + high
-
-
 @helper
 def _fill_log_factor(up, right, bound, harmonics, drift, places, place_rows, place_columns, relative, picture, found):
     """The log-factor less its bound."""
     rows, columns = found.shape
     found[:] = -bound
     if len(harmonics):
-        _add_directions(up, right, harmonics, found)
+        add_directions(up, right, harmonics, found)
     for j in range(0, places - 2, 3):
         _add_three(j, place_rows, place_columns, found)
     for j in range(places - places % 3, places):
@@ -177,44 +143,6 @@ def _add_held(g, who, count, change, of_rows, of_columns, weights, log_map, pict
             total += mine * log_map[picture, r, c]
         found += total
     return found
-
-
-@helper
-def _of_directions(up, right, held, t, change):
-    """Sums of `held` times each harmonic of the direction."""
-    _, rows, columns = held.shape
-    one, zero, near = held.dtype.type(1), held.dtype.type(0), held.dtype.type(NEAR_DEG * NEAR_DEG)
-    for m in range(16):
-        change[t, m] = 0.0
-    for r in range(rows):
-        once_up, squared = up[r], up[r] * up[r] + near
-        a1, a2, a3, a4, a5, a6, a7, a8 = zero, zero, zero, zero, zero, zero, zero, zero
-        b1, b2, b3, b4, b5, b6, b7, b8 = zero, zero, zero, zero, zero, zero, zero, zero
-        for c in range(columns):
-            part = held[0, r, c]
-            inverse = one / np.sqrt(right[c] * right[c] + squared)
-            x1, x2, x3, x4, x5, x6, x7, x8, y1, y2, y3, y4, y5, y6, y7, y8 = _powers(
-                right[c] * inverse, once_up * inverse
-            )
-            a1 += part * x1
-            a2 += part * x2
-            a3 += part * x3
-            a4 += part * x4
-            a5 += part * x5
-            a6 += part * x6
-            a7 += part * x7
-            a8 += part * x8
-            b1 += part * y1
-            b2 += part * y2
-            b3 += part * y3
-            b4 += part * y4
-            b5 += part * y5
-            b6 += part * y6
-            b7 += part * y7
-            b8 += part * y8
-        found = (a1, a2, a3, a4, a5, a6, a7, a8, b1, b2, b3, b4, b5, b6, b7, b8)
-        for m in range(16):
-            change[t, m] += found[m]
 
 
 @helper
@@ -384,7 +312,7 @@ def visit(
             if g < several:
                 to_exponents[t, g] += of_exponent
         if len(its_harmonics):
-            _of_directions(up, right, held, t, to_harmonics)
+            of_directions(up, right, held, t, to_harmonics)
         for j in range(some):
             _over_columns(held, 0, j, place_columns, to_rows)
             _over_rows(held, 0, j, place_rows, to_columns)

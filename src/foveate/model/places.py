@@ -40,10 +40,13 @@ class Places(Factor):
     def log_factor(self, history: History, picture: Picture) -> Float[Array, "*cells"]:
         """The sum."""
         rate, (strength, places) = -0.5 / self.variance, self.places(history)
-        # By rows and columns, (place, row) and (place, column): the exponential of a sum is a product.
-        rows = jnp.exp(rate * jnp.square(jnp.ravel(picture.y_deg) - places[:, :1]))
-        columns = jnp.exp(rate * jnp.square(jnp.ravel(picture.x_deg) - places[:, 1:]))
-        return jnp.reshape((strength[:, None] * rows).T @ columns, jnp.shape(picture.y_deg * picture.x_deg))
+        down = jnp.square(jnp.ravel(picture.y_deg) - places[:, :1])  # (place, row)
+        along = jnp.square(jnp.ravel(picture.x_deg) - places[:, 1:])  # (place, column)
+        if down.shape[1] == along.shape[1] == 1:
+            found = jnp.sum(strength * jnp.exp(rate * (down + along)[:, 0]))
+        else:  # the exponential of a sum is a product
+            found = (strength[:, None] * jnp.exp(rate * down)).T @ jnp.exp(rate * along)
+        return jnp.reshape(found, jnp.shape(picture.y_deg * picture.x_deg))
 
 
 @final

@@ -19,6 +19,7 @@ from foveate.data.grid import Grid
 from foveate.errors import InputError
 from foveate.model import tables
 from foveate.model.history import Array, History, Picture
+from foveate.model.log_maps import LogMaps
 from foveate.model.model import DRAWN_FROM_MAP
 from foveate.model.scene import Scene
 from foveate.model.surroundings import kept_blocks
@@ -47,6 +48,7 @@ class Steps(eqx.Module):
     table: Table | None
     grid: Grid = eqx.field(static=True)
     coarser: Sequence[Float[Array, "_ _ path step"]] | None = None  # maps with larger cells: see `coarsened`
+    log_maps: LogMaps | None = None  # in single precision, for sums of modulated policies
     batched: bool = eqx.field(static=True, default=False)  # many parameter sets side by side: see `in_batches`
     single: bool = eqx.field(static=True, default=False)  # fewer digits in some sums: see `in_single_precision`
     larger: bool = eqx.field(static=True, default=False)  # larger cells in some sums: see `coarsened`
@@ -146,6 +148,7 @@ class Steps(eqx.Module):
             table=table,
             grid=self.grid,
             coarser=None if self.coarser is None else [it[:, :, some] for it in self.coarser],
+            log_maps=self.log_maps,
             batched=self.batched,
             single=self.single,
             larger=self.larger,
@@ -185,12 +188,12 @@ class Steps(eqx.Module):
         empty = not np.all(np.asarray(self.saliency) > 0)
         return self if empty else replace(self, table=None, coarser=None, batched=True, larger=False)
 
+    @double_precision
     def in_single_precision(self) -> "Steps":
         """The same steps with sums of modulated policies (`modulated_sums.py`), and values of repelled ones over the
         whole grid (`repulsion.py`), in single precision: up to twice as fast, and good to about 1e-6 for each step,
-        1e-4 nats for an observer. Policies that are repelled under factors stay in double precision, and so does all
-        that is scored."""
-        return replace(self, single=True)
+        1e-4 nats for an observer. All that is scored stays in double precision."""
+        return replace(self, single=True, log_maps=LogMaps.of(self.saliency, self.grid, self.grid, "float32"))
 
     @double_precision
     def coarsened(self) -> "Steps":
@@ -211,7 +214,9 @@ class Steps(eqx.Module):
         fitting = [block for (_, block), keep in zip(each, kept, strict=True) if keep]
         coarser = [jnp.asarray(kept_blocks(saliency, *block, steps)) for block in fitting] or None
         table = jax.tree.map(lambda it: jnp.asarray(it, jnp.float32), self.table)
-        return replace(self, coarser=coarser, table=table, larger=larger_cells(grid) != grid)
+        larger = larger_cells(grid)
+        log_maps = LogMaps.of(self.saliency, grid, larger, "float32")
+        return replace(self, coarser=coarser, table=table, log_maps=log_maps, larger=larger != grid)
 
 
 def larger_cells(grid: Grid) -> Grid:
