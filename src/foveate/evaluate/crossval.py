@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,12 @@ class CrossValidation:
         if unknown or not which:
             raise InputError(f"fold {some_of(list(unknown)) or 'none'}: there are folds 1 to {len(folds)}.")
 
-        def training(model: str, fold: int, observer: Any) -> Dataset:
+        @cache  # one for all models: maps of thousands of fits would not fit into memory
+        def seen(fold: int, observer: Any) -> Dataset:
             return split(each[observer], folds, fold)[0]
+
+        def training(model: str, fold: int, observer: Any) -> Dataset:
+            return seen(fold, observer)
 
         fits = FoldFits(Path(folder), dict(models), tuple(each), which, seed, training, sampler, dict(settings or {}))
         return cls(each, folds, fits, join_paths([own.paths for own in each.values()]) if pool is None else pool)
