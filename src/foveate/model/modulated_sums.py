@@ -231,7 +231,7 @@ def _log_at_nearest(
 def _maps(steps: Steps, kind: Kind, drift: bool) -> tuple[Maps, Float[Array, " picture"]]:
     """All maps on the grid of the sums, and the logarithm of the largest cell of each."""
     kept = steps.log_maps
-    if kept is None or kept.log_map.dtype != kind.digits:
+    if kept is None or (kept.log_map.dtype, kept.log_map.shape[1:]) != (kind.digits, kind.grid.shape):
         kept = LogMaps.of(steps.saliency, steps.grid, kind.grid, kind.digits)
     relative = kept.log_relative if drift else jnp.zeros((len(kept.largest), 0, 0), kind.digits)
     return Maps(jnp.asarray(kept.log_map), jnp.asarray(relative)), jnp.asarray(kept.largest)
