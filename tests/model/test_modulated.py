@@ -74,7 +74,7 @@ def compiled(function, *seen):
 def test_nested_parameters_have_labels_and_can_be_changed():
     model = whole_model()
     assert model.policy_names == ["SalientLocal", "SalientGlobal", "Momentum", "Return"]
-    assert model.memory == VisitedBefore(**VISITED).span
+    assert model.memory == VisitedBefore(**VISITED).span + 1
     assert len(model.labels) == len(set(model.labels)) == len(np.asarray(model.to_real()))
     for label in ("xi_row", "upward", "lambda_", "base_return", "slope_momentum_number"):
         assert label in model.labels

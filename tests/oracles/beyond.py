@@ -118,7 +118,7 @@ def here(scene: Scene, fixations, phi, psi) -> np.ndarray:
 def visited_before(scene: Scene, fixations, mu, omega, lambda_, span=6) -> np.ndarray:
     y, x = _centres(scene)
     total = np.zeros(scene.saliency.shape)
-    for back, (y_then, x_then) in enumerate(fixations[::-1][:span]):
+    for back, (y_then, x_then) in enumerate(fixations[-2::-1][:span]):
         total += lambda_**back * np.exp(-((y - y_then) ** 2 + (x - x_then) ** 2) / (2 * omega))
     return mu * total
 

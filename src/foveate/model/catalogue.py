@@ -138,7 +138,7 @@ def wayfarer(*, durations: bool = True, priors: Priors = "weak", **values: Array
 
     Gaze stays near, roams, carries on or returns (`SalientLocal`, `SalientGlobal`, `Momentum`, `Return`, each with
     one variance for both axes, and all with one exponent on saliency). Directions, turns, the place that is being
-    looked at, those of the last 24 fixations and a map that matters less as viewing goes on count whichever decides;
+    looked at, those of the 24 fixations before and a map that matters less as viewing goes on count whichever decides;
     the choice depends on the last two amplitudes, the duration, the saliency and the fixation's number.
     `durations=False` leaves the duration out, for data that do not say it. `values` are those of parameters, by name.
     """

@@ -49,7 +49,7 @@ MECHANISMS: dict[str, str] = {
     "cardinal_peaks": "narrow peaks leftward, rightward and upward",
     "turning_peak": "narrow peaks straight on and straight back",
     "here": "the place that is being looked at attracts or repels",
-    "memory": "so are, or are avoided, the places of the last 24 fixations, the older the less",
+    "memory": "so do the places of the 24 fixations before it, the older the less",
     "drift": "the map matters more or less as viewing goes on",
     "ratio": "the choice depends on the ratio of saliencies (the paper's Eq. 7)",
     "features": "the choice depends on the last two amplitudes, the duration, the saliency and the fixation's number",

@@ -80,15 +80,20 @@ class Here(Places):
 
 
 class Trail(Places):
-    """The places of the last fixations, the present one first, each weaker than the one after it by the same factor:
-    strength decay^j, over as many as `span` says. Sums of a trail of any length are as fast as those of one place."""
+    """The places of the fixations before the present one, the latest first, each weaker than the one after it by the same
+    factor: strength decay^j, over as many as `span` says. Sums of a trail of any length are as fast as those of one
+    place.
+
+    The place that is being looked at is no part of it: `Here` is for that. With both at one place neither could be told
+    from a trail that fades at once.
+    """
 
     span: eqx.AbstractVar[int]
 
     @property
     @abstractmethod
     def strength(self) -> Float[Array, ""]:
-        """Of the place that is being looked at."""
+        """Of the latest."""
 
     @property
     @abstractmethod
@@ -97,8 +102,8 @@ class Trail(Places):
 
     @property
     def memory(self) -> int:
-        """As many as `span` says."""
-        return self.span
+        """As many as `span` says, and the present fixation."""
+        return self.span + 1
 
     @property
     def count(self) -> int:
@@ -107,18 +112,18 @@ class Trail(Places):
 
     def there(self, history: History) -> Bool[Array, " place"]:
         """Whether there was such a fixation."""
-        return jnp.asarray(np.arange(self.span) < history.count)
+        return jnp.asarray(np.arange(1, self.span + 1) < history.count)
 
     def places(self, history: History) -> tuple[Float[Array, " place"], Float[Array, "place 2"]]:
         """How strongly each place attracts, and where it is; what was before the first fixation does not count."""
         strength = jnp.where(self.there(history), self.strength * self.decay ** np.arange(self.span), 0.0)
-        return strength, jnp.asarray(history.position_deg)[: self.span]
+        return strength, jnp.asarray(history.position_deg)[1 : self.span + 1]
 
 
 @final
 class VisitedBefore(Trail):
-    """The places of the last fixations attract or repel: exp(mu sum_j lambda^j g(z; z_{t-1-j})), j = 0, 1, ...,
-    g(z; m) = exp(-|z - m|^2 / (2 omega)), over as many fixations as `span` says.
+    """The places of fixations before the present one attract or repel: exp(mu sum_j lambda^j g(z; z_{t-2-j})),
+    j = 0, 1, ..., g(z; m) = exp(-|z - m|^2 / (2 omega)), over as many fixations as `span` says.
 
     Negative mu is an inhibition of return, positive a facilitation; it decays by lambda with every fixation.
     """

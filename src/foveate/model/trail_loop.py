@@ -1,6 +1,6 @@
-"""The fading trail of the last fixations on all cells, in loops that Numba compiles, for `modulated_loop.py`.
+"""The fading trail of earlier fixations on all cells, in loops that Numba compiles, for `modulated_loop.py`.
 
-The field of a trail is M = sum_j decay^j g(z; z_j), j = 0 for the fixation that is being looked at. When gaze moves on
+The field of a trail is M = sum_j decay^j g(z; z_j), j = 0 for the latest of them. When gaze moves on
 all of it fades at once, so that the next step's field is one product and one new bell away: decay M + g(z; new). The
 same holds for its derivatives, D in the decay and W in the variance. So a trail of any length costs what one place
 does; summed place by place, 24 fixations took twice as long as all the rest.
@@ -18,7 +18,7 @@ STRENGTH, VARIANCE, DECAY = 0, 1, 2  # in a trail's parameters, and in how a res
 
 @helper
 def _goes_on(i, now, before, place, there):
-    """Whether the trail of a step is that of an earlier one, and the gaze."""
+    """Whether the trail of a step is that of an earlier one, and one place more."""
     if before < 0 or not there[now, i, 0]:
         return False
     for j in range(place.shape[2] - 1):

@@ -199,7 +199,7 @@ const foveateParts = (() => {
       return overCells(grid, (row, column) => factor.phi * rows[row] * columns[column]);
     },
     VisitedBefore: (factor, history, saliency, grid) => {
-      const visited = history.position.slice(0, Math.min(factor.span, history.count));
+      const visited = history.position.slice(1, Math.min(factor.span + 1, history.count));
       const bumps = visited.map((place) =>
         axes(grid, (cells, axis) => cells.map((at) => Math.exp((-0.5 / factor.omega) * (at - place[axis]) ** 2))),
       );
