@@ -80,9 +80,9 @@ class Here(Places):
 
 
 class Trail(Places):
-    """The places of the fixations before the present one, the latest first, each weaker than the one after it by the same
-    factor: strength decay^j, over as many as `span` says. Sums of a trail of any length are as fast as those of one
-    place.
+    """The places of the fixations before the present one, the latest first, each weaker than the one after it by the
+    same factor: strength decay^j, over as many as `span` says. Sums of a trail of any length are as fast as those of
+    one place.
 
     The place that is being looked at is no part of it: `Here` is for that. With both at one place neither could be told
     from a trail that fades at once.
