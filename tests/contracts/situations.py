@@ -21,7 +21,7 @@ EXTENT = Extent(18.0, 31.0)
 GRID = Grid(9, 12, EXTENT)
 
 # As far back as any part of a row looks; further than there are fixations, so that what was not made must not count.
-MEMORY = 24
+MEMORY = 25
 DURATIONS_S = np.array([0.21, 0.0, 0.47, 0.33])  # of the fixations of a situation; one is not known
 
 # The only salient cell of the one-cell map, as a share of rows and columns.

@@ -25,7 +25,7 @@ EVERY = {
 @pytest.fixture(scope="module")
 def steps() -> Steps:
     data = example_data(seed=1).data.select(observers=["ann"])
-    return Steps.of(data.select(pictures=data.paths.pictures[:2]), memory=MEMORY_SPAN)
+    return Steps.of(data.select(pictures=data.paths.pictures[:2]), memory=MEMORY_SPAN + 1)
 
 
 def test_the_paper_s_mechanisms_make_its_full_model(steps):
@@ -52,7 +52,7 @@ def test_the_recommended_model_is_in_the_catalogue():
     assert [sorted(type(it).__name__ for it in each) for each in factors] == [sorted(held)] * 4
     assert isinstance(model.choice, SoftmaxChoice)
     assert model.choice.features == FEATURES_READ
-    assert model.memory == MEMORY_SPAN
+    assert model.memory == MEMORY_SPAN + 1
 
 
 def test_one_variance_serves_both_axes(steps):

@@ -39,7 +39,7 @@ def data(potsdam35) -> Dataset:
 
 @pytest.fixture(scope="module")
 def steps(data) -> Steps:
-    return Steps.of(data, memory=24)  # as far back as any model looks
+    return Steps.of(data, memory=25)  # as far back as any model looks
 
 
 @pytest.fixture(scope="module")

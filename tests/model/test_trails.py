@@ -36,7 +36,7 @@ def steps_of(forced: set[tuple[str, int]] = frozenset()) -> Steps:
     table = pd.DataFrame(rows, columns=["observer", "picture", "fixation", "x_deg", "y_deg", "forced"])
     maps = {it: rng.gamma(0.8, size=GRID.shape) for it in LENGTHS}
     maps = SaliencyMaps.from_arrays({name: it / it.sum() for name, it in maps.items()}, GRID.extent)
-    return Steps.of(Dataset(ScanPaths.from_table(table, GRID.extent), maps), memory=20)
+    return Steps.of(Dataset(ScanPaths.from_table(table, GRID.extent), maps), memory=21)
 
 
 def with_trails(*trails: VisitedBefore) -> list[Modulated]:

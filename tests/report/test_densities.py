@@ -205,7 +205,7 @@ def test_four_modulated_policies_and_their_mixture_agree_with_the_model():
     unknown = [replace(step, duration_s=None) for step in long[1:]]
     top = [replace(step, grid=replace(step.grid, extent=replace(step.grid.extent, origin="top"))) for step in long[1:]]
     assert len(model.policies) == 4
-    assert model.memory == 3
+    assert model.memory == 4
     assert compared([(model, step) for step in [*long, *unknown, *top]]) > 50_000
 
 
