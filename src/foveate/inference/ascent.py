@@ -70,6 +70,8 @@ def ascend(
         place, value, slope = there, there_value, there_slope
         if level == 2:
             break
+    if not np.all(np.isfinite(inverse)):  # others begin with it
+        inverse = np.eye(len(unit))
     return Ascent(np.clip(place * unit, -FURTHEST, FURTHEST), value, spent, inverse * squared_units)
 
 
