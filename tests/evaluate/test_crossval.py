@@ -81,6 +81,13 @@ def test_changing_what_is_held_out_changes_no_bit_of_the_fit(done, tmp_path):
         assert not np.array_equal(first, second, equal_nan=True)  # the held-out side did change
 
 
+def test_models_share_one_copy_of_what_a_fit_sees(done):
+    validation, _, _ = done
+    seen = validation.fits.training
+    assert seen("local_saliency", 1, "ben") is seen("another", 1, "ben")
+    assert seen("local_saliency", 1, "ben") is not seen("local_saliency", 2, "ben")
+
+
 def test_fits_of_other_training_data_are_refused(done):
     _, _, folder = done
     with pytest.raises(InputError, match="holds fits with other data"):

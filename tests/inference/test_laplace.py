@@ -13,6 +13,7 @@ from small_problems import FALSE_ALARM, one_mode, one_mode_answer, six_numbers, 
 
 from foveate.errors import InputError
 from foveate.inference import laplace as module
+from foveate.inference.ascent import ascend
 from foveate.inference.curvature import LEVEL_NATS, Top, as_covariance, find_tops, hessian
 from foveate.inference.diagnosis import chain_diagnostics, diagnose
 from foveate.inference.importance import importance
@@ -99,6 +100,19 @@ def test_a_hessian_stands_the_noise_of_single_precision(known):
     rough, spent = alone(hessian(MIDDLE, spread), known(noise=1e-10))  # its gradient is off by up to a thousandth
     np.testing.assert_allclose(rough @ COVARIANCE, np.eye(SIZE), atol=0.05)
     assert spent <= 6 * SIZE
+
+
+def test_a_climb_and_a_hessian_begin_with_the_curvature_that_another_climb_has_found(known):
+    unit = np.full(SIZE, 1.0)
+    first = alone(ascend(MIDDLE + 0.4, unit, 300), known())
+    alike = alone(ascend(MIDDLE - 0.3, unit, 300), known())
+    helped = alone(ascend(MIDDLE - 0.3, unit, 300, covariance=first.covariance), known())
+    away = helped.vector - MIDDLE
+    assert 0.5 * away @ np.linalg.solve(COVARIANCE, away) < 0.05  # nats below the top
+    assert 2 * helped.evaluations < alike.evaluations
+    found, spent = alone(hessian(MIDDLE, unit, covariance=first.covariance), known())
+    np.testing.assert_allclose(found @ COVARIANCE, np.eye(SIZE), atol=1e-6)
+    assert spent == 2 * SIZE  # no column is worked out again
 
 
 def test_directions_without_curvature_are_as_wide_as_the_prior_allows():

@@ -12,7 +12,7 @@ In single precision (`Steps.in_single_precision`) the logarithm of a sum is good
 The paper's repelled policy, once factors modulate it, is the positive part of the difference of two such Gaussians,
 which the loop for processors sums cell by cell (`repelled_loop.py`). In single precision the logarithm of such a sum is
 good to about 1e-7 times the sum without what is repelled over that with it: where next to nothing is left digits get
-lost, but nothing leads there.
+lost.
 """
 
 from collections.abc import Callable, Sequence
